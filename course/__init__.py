@@ -1,0 +1,1 @@
+"""The Many Heads course: lessons, the reference attention, and the views they use."""

@@ -1,0 +1,1 @@
+"""The reference implementation: what a learner ends up with, lesson by lesson."""
