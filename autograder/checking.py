@@ -1,0 +1,119 @@
+"""What a learner calls in a notebook: check, hint, progress."""
+
+import contextlib
+import html
+from typing import Any
+
+from autograder import exercises, standing
+from autograder.exercises import UnknownExercise
+from autograder.judging import judge
+from autograder.rendering import hint_to_html, to_html, to_text
+
+_MISSING = object()
+
+
+class CheckFailed(Exception):
+    """A check that did not pass. IPython shows one line for it, not a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+def check(name: str, implementation: object = _MISSING) -> None:
+    """Check an implementation and show the verdict.
+
+    name: the exercise, "softmax".
+    implementation: your function itself, without parentheses: softmax.
+
+    Raises CheckFailed when it is not correct yet, so that "Run All" stops here.
+    """
+    if not isinstance(name, str) or implementation is _MISSING:
+        shown = getattr(name, "__name__", name) if callable(name) else name
+        raise CheckFailed(
+            f'check takes the name in quotes and then the function: check("{shown}", {shown}).'
+        )
+    try:
+        verdict = judge(name, implementation)
+    except UnknownExercise as unknown:
+        raise CheckFailed(str(unknown)) from None
+    _display(to_text(verdict), to_html(verdict), standing.remember_check(verdict))
+    if not verdict.correct:
+        raise CheckFailed(f"{verdict.headline}. The box above says what to try.")
+
+
+def _display(text: str, page: str, note: str) -> None:
+    """Show a text, in a notebook as HTML; the note says what could not be kept, if anything."""
+    if note:
+        text, page = f"{text}\n{note}", f"{page}<p>{html.escape(note)}</p>"
+    if _shell() is not None:
+        from IPython.display import display
+
+        display({"text/html": page, "text/plain": text}, raw=True)
+    else:
+        print(text)
+
+
+def _shell() -> Any:
+    """The IPython shell that this runs in, or None."""
+    with contextlib.suppress(ImportError):
+        from IPython.core.getipython import get_ipython
+
+        return get_ipython()
+    return None
+
+
+def hint(name: str, number: int | None = None) -> None:
+    """Show the next hint for an exercise, or the one with this number.
+
+    name: the exercise, "softmax".
+    number: 1 is the mildest. Without it, each call shows one hint more.
+
+    Raises CheckFailed for a name or number that does not exist.
+    """
+    try:
+        ladder = exercises.find(name).hints
+    except UnknownExercise as unknown:
+        raise CheckFailed(str(unknown)) from None
+    if number is None:
+        number = min(standing.hints_seen(name) + 1, len(ladder))
+    elif number not in range(1, len(ladder) + 1):
+        raise CheckFailed(f"{name} has hints 1 to {len(ladder)}; there is no hint {number}.")
+    note = standing.remember_hint(name, number)
+    more = (
+        f'Run hint("{name}") again for the next one.'
+        if number < len(ladder)
+        else "That was the last and strongest one."
+    )
+    text = f"Hint {number} of {len(ladder)}: {ladder[number - 1]}\n{more}"
+    _display(text, hint_to_html(text), note)
+
+
+def progress() -> standing.Standing:
+    """Where you stand in the course: what is passed, what comes next. Shown when returned."""
+    return standing.read()
+
+
+def _explain_missing_name(
+    shell: Any, kind: type[BaseException], error: NameError, trace: Any, tb_offset: Any = None
+) -> None:
+    """IPython's handler for NameError: one sentence if the name is an exercise's."""
+    name = error.name or ""
+    with contextlib.suppress(UnknownExercise):
+        exercises.find(name)
+        sentence = (
+            f"{name} is not defined yet. Run the cell that defines it (in an exercise: the one "
+            "above its check), then run this cell again."
+        )
+        error._render_traceback_ = lambda: [sentence]  # type: ignore[attr-defined]
+    shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+
+
+def _install_in_ipython() -> None:
+    # `check("softmax", softmax)` fails before check is entered when softmax is missing, so the
+    # shell itself has to be told what to say.
+    shell = _shell()
+    if shell is not None:
+        shell.set_custom_exc((NameError,), _explain_missing_name)
+
+
+_install_in_ipython()

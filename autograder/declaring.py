@@ -1,0 +1,152 @@
+"""The declaration types: exercises, cases, observations.
+
+An exercise is data plus small functions, declared once in `autograder.exercises`
+and used for checking in the notebook, grading, feedback and the grader's own test.
+This module and what an exercise declares in it run beside student code: they need
+numpy alone (torch only where an exercise itself uses it).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Case:
+    """One set of inputs on which an implementation is observed.
+
+    name: unique within the exercise, in words.
+    purpose: what the case is for; a learner reads it after "This case".
+    arguments: what the function receives, in order of its signature. Plain data
+        only (arrays, tensors, numbers, strings, None, and tuples of these), because
+        they travel to the sandbox.
+    magnitude: the largest |score| that arises; rounding errors grow with it.
+    mentions: where the reference raises ValueError, the words (usually numbers) that
+        the learner's message must contain.
+    """
+
+    name: str
+    purpose: str
+    arguments: Mapping[str, Any]
+    magnitude: float = 1.0
+    mentions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Value:
+    """Something that student code returned, reduced to plain data.
+
+    kind: "array" (NumPy), "tensor" (torch), "number", "text", "none" or "other".
+    data: a C-ordered NumPy array for arrays and tensors (bfloat16 widened to float32),
+        the number or text itself, else None.
+    description: the Python type in words, for sentences ("a list of 3 items").
+    """
+
+    kind: str
+    data: Any = None
+    dtype: str = ""
+    device: str = "cpu"
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An exception from student code. `parents` are the names of its base classes."""
+
+    type: str
+    message: str
+    parents: tuple[str, ...] = ()
+    function: str = ""
+    line: str = ""
+    line_number: int = 0
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one call did: the only thing that leaves the process of student code.
+
+    values: what was returned, part by part ("output", "weights", "gradient of q", …).
+    problem: the exception, if one came out.
+    changed: the names of arguments that were modified in place.
+    called: the not-allowed names that were called meanwhile.
+    printed: the start of what was printed meanwhile.
+    """
+
+    values: Mapping[str, Value] = field(default_factory=dict)
+    problem: Problem | None = None
+    changed: tuple[str, ...] = ()
+    called: tuple[str, ...] = ()
+    printed: str = ""
+
+
+@dataclass(frozen=True)
+class Observations:
+    """One implementation observed on every case of an exercise.
+
+    by_case: case name → observation; a case without one counts as not answered.
+    refusal: why the implementation could not be called at all ("" when it could).
+    refers_to: the earlier exercises by whose names it calls other functions.
+    """
+
+    by_case: Mapping[str, Observation] = field(default_factory=dict)
+    refusal: str = ""
+    refers_to: tuple[str, ...] = ()
+
+
+Probe = Callable[[Callable[..., Any], Case], Observation]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A wrong implementation that people really write, and the words for it.
+
+    happened: one sentence on what the code does instead.
+    advice: one sentence on what to try.
+    """
+
+    id: str
+    happened: str
+    advice: str
+    implementation: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One function that a learner writes.
+
+    signature: as the learner reads it, "softmax(scores)".
+    parameters: how many positional arguments the function is called with.
+    returns: the names of what comes back, one per returned object.
+    axes: for each name in `returns`, the names of its last axes, first to last.
+    cases: makes the named cases from a random generator.
+    probe: calls an implementation on one case and records what happened.
+    reference: dotted name of the reference in `course.attention`. A string, because
+        only judging resolves it, never the process that runs student code.
+    mistakes: dotted name of a tuple of `Mistake`, resolved like the reference.
+    hints: a ladder, mildest first.
+    not_allowed: dotted names that would skip the exercise.
+    uses: earlier exercises that this one is naturally built from.
+    """
+
+    name: str
+    lesson: int
+    title: str
+    points: int
+    signature: str
+    returns: tuple[str, ...]
+    axes: Mapping[str, tuple[str, ...]]
+    cases: Callable[[np.random.Generator], Sequence[Case]]
+    probe: Probe
+    reference: str
+    mistakes: str
+    hints: tuple[str, ...]
+    not_allowed: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the arguments, read off the signature."""
+        inside = self.signature.partition("(")[2].rpartition(")")[0]
+        return tuple(name.partition("=")[0].strip() for name in inside.split(",") if name.strip())

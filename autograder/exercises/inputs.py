@@ -1,0 +1,34 @@
+"""Inputs for cases, so that exercises draw them alike.
+
+The rules that cases follow: sizes all different and none 1 (with a case for size 1 beside
+them), random values and never ones, both float dtypes, arrays that are not contiguous.
+"""
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+Array = NDArray[np.floating]
+
+
+def normal(
+    rng: np.random.Generator, *shape: int, dtype: DTypeLike = np.float64, scale: float = 1.0
+) -> Array:
+    """Normally distributed numbers of the given shape, standard deviation `scale`."""
+    return np.asarray(scale * rng.standard_normal(shape), dtype=dtype)
+
+
+def readable(rng: np.random.Generator, *shape: int) -> Array:
+    """Numbers with one decimal and none of them 0, for a case that is shown on a screen."""
+    tenths = rng.integers(1, 20, size=shape) * rng.choice((-1, 1), size=shape)
+    return np.asarray(tenths / 10, dtype=np.float64)
+
+
+def permuted(rng: np.random.Generator, *shape: int) -> Array:
+    """Normal numbers whose axes lie in memory in reverse order (not contiguous)."""
+    return normal(rng, *reversed(shape)).transpose()
+
+
+def shares(rng: np.random.Generator, *shape: int, dtype: DTypeLike = np.float64) -> Array:
+    """Positive numbers that sum to 1 over the last axis."""
+    raw = rng.uniform(0.1, 1.0, size=shape)
+    return np.asarray(raw / raw.sum(axis=-1, keepdims=True), dtype=dtype)

@@ -1,0 +1,175 @@
+"""Observing an implementation: the only part that runs beside student code.
+
+`observe` calls the learner's function on every case and records what happened as plain
+data. It decides nothing: whether that was right is judged elsewhere, from the data.
+"""
+
+import contextlib
+import inspect
+import io
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from autograder.declaring import Case, Exercise, Observation, Observations, Probe, Value
+from autograder.recording import changed, describe, fresh, record, record_problem
+from autograder.watching import watch
+
+PRINT_LIMIT = 2000  # characters kept of what a function prints
+
+
+def returns(*parts: str) -> Probe:
+    """The usual probe: call with the case's arguments, record what is returned.
+
+    parts: a name for each returned object. With several names the function has to
+    return a tuple (or list) of that length; anything else is recorded as "returned".
+    """
+
+    def probe(implementation: Callable[..., Any], case: Case) -> Observation:
+        arguments = {name: fresh(value) for name, value in case.arguments.items()}
+        returned = implementation(*arguments.values())
+        return Observation(
+            values=name_parts(returned, parts), changed=changed(case.arguments, arguments)
+        )
+
+    return probe
+
+
+def name_parts(returned: object, parts: Sequence[str]) -> dict[str, Value]:
+    """Record a returned object, or each item of a returned tuple, by name."""
+    if len(parts) == 1:
+        return {parts[0]: record(returned)}
+    if type(returned) in (tuple, list) or issubclass(type(returned), tuple):
+        items = list(returned)  # type: ignore[call-overload]
+        if len(items) == len(parts):
+            return {part: record(item) for part, item in zip(parts, items, strict=True)}
+    return {"returned": Value("other", description=describe(returned))}
+
+
+def observe(exercise: Exercise, implementation: object, cases: Sequence[Case]) -> Observations:
+    """Observe an implementation on every case.
+
+    Raises nothing that student code raises, except KeyboardInterrupt: a learner who
+    presses the stop button means it.
+    """
+    refusal = _refusal(exercise, implementation)
+    if refusal:
+        return Observations(refusal=refusal)
+    assert callable(implementation)
+    return Observations(
+        by_case={case.name: _observe_case(exercise, implementation, case) for case in cases},
+        refers_to=tuple(name for name in exercise.uses if name in _names_used(implementation)),
+    )
+
+
+def _observe_case(
+    exercise: Exercise, implementation: Callable[..., Any], case: Case
+) -> Observation:
+    output = _BoundedText()
+    called: set[str] = set()
+    observation = Observation()
+    with _quiet(output), watch(exercise.not_allowed, called):
+        try:
+            observation = exercise.probe(implementation, case)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit from a learner's exit() as well
+            observation = Observation(problem=record_problem(error, code_of(implementation)))
+    return Observation(
+        values=observation.values,
+        problem=observation.problem,
+        changed=observation.changed,
+        called=tuple(sorted(called)),
+        printed=output.getvalue(),
+    )
+
+
+class _BoundedText(io.StringIO):
+    """Keeps the start of what is written and drops the rest, however much it is."""
+
+    def write(self, text: str) -> int:
+        room = PRINT_LIMIT - self.tell()
+        if room > 0:
+            super().write(str(text)[:room])
+        return len(text)
+
+
+@contextlib.contextmanager
+def _quiet(output: io.StringIO) -> Iterator[None]:
+    # Warnings are no mistakes, and whoever turned them into errors in the notebook did not
+    # mean our inputs.
+    with (
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(output),
+        warnings.catch_warnings(),
+        np.errstate(all="ignore"),
+    ):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _refusal(exercise: Exercise, implementation: object) -> str:
+    """Why this object cannot be called as the exercise's function, or ""."""
+    name = exercise.name
+    if not callable(implementation):
+        return (
+            f"The check needs the function itself, written without parentheses or arguments: "
+            f"{name}. It received {describe(implementation)}."
+        )
+    try:
+        signature = inspect.signature(implementation)
+    except Exception:  # some builtins have no signature; calling them will tell
+        return ""
+    expected = exercise.parameters
+    try:
+        signature.bind(*expected)
+    except TypeError:
+        wanted = f"{len(expected)} argument{'' if len(expected) == 1 else 's'}"
+        shown = getattr(implementation, "__name__", name)
+        return (
+            f"{name} is called with {wanted}, as {exercise.signature}, and yours is declared "
+            f"as {shown}{_names_only(signature)}. Arguments of your own need a default value."
+        )
+    return ""
+
+
+def _names_only(signature: inspect.Signature) -> str:
+    plain = [
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for parameter in signature.parameters.values()
+    ]
+    return str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+
+
+def code_of(implementation: object) -> CodeType | None:
+    """The code object of a function, or of a class's or callable's own method."""
+    function = inspect.unwrap(implementation) if callable(implementation) else implementation
+    for attribute in ("__code__", "forward", "__call__", "__init__"):
+        found = getattr(function, attribute, None)
+        code = found if attribute == "__code__" else getattr(found, "__code__", None)
+        if isinstance(code, CodeType):
+            return code
+    return None
+
+
+def _names_used(implementation: object) -> set[str]:
+    """Every global name that the implementation's code mentions, nested code included."""
+    codes: list[CodeType] = []
+    if isinstance(implementation, type):
+        for member in vars(implementation).values():
+            code = getattr(member, "__code__", None)
+            if isinstance(code, CodeType):
+                codes.append(code)
+    else:
+        code = code_of(implementation)
+        if code is not None:
+            codes.append(code)
+    names: set[str] = set()
+    while codes:
+        code = codes.pop()
+        names.update(code.co_names)
+        codes.extend(item for item in code.co_consts if isinstance(item, CodeType))
+    return names

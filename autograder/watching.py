@@ -1,0 +1,142 @@
+"""Noticing calls to names that would skip an exercise.
+
+A guard rail, not a wall: student code shares the process and can switch it off. Whoever
+does wins the choice of algorithm, never a wrong value, since values are judged elsewhere.
+
+Three nets, because none sees everything: a profile hook sees Python and C functions
+under whatever name they are called, torch's function mode sees calls through its public
+API, and the dispatch mode sees operators even from traced or low-level calls.
+"""
+
+import contextlib
+import functools
+import importlib
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+from autograder.recording import torch_if_loaded
+
+# What the dispatcher calls an operation, where that is not the dotted name's last part.
+OPERATORS = {
+    "scaled_dot_product_attention": ("scaled_dot_product", "safe_softmax"),
+    "softmax": ("softmax",),
+    "log_softmax": ("log_softmax",),
+}
+
+
+@contextlib.contextmanager
+def watch(not_allowed: Sequence[str], called: set[str]) -> Iterator[None]:
+    """Add to `called` every name of `not_allowed` that is called inside the block."""
+    if not not_allowed:
+        yield
+        return
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_profiled(not_allowed, called))
+        if torch_if_loaded() is not None:
+            names = [name for name in not_allowed if name.startswith("torch.")]
+            for mode in _torch_modes(names, called):
+                stack.enter_context(mode)
+        yield
+
+
+@contextlib.contextmanager
+def _profiled(not_allowed: Sequence[str], called: set[str]) -> Iterator[None]:
+    hook = _profile_hook(not_allowed, called)
+    previous, previous_in_threads = sys.getprofile(), threading.getprofile()
+    # setprofile for threads first: from the next line on, every call is seen.
+    threading.setprofile(hook)
+    sys.setprofile(hook)
+    try:
+        yield
+    finally:
+        sys.setprofile(previous)
+        threading.setprofile(previous_in_threads)
+
+
+def _profile_hook(
+    not_allowed: Sequence[str], called: set[str]
+) -> Callable[[FrameType, str, Any], None]:
+    codes: dict[CodeType, str] = {}
+    for name in not_allowed:
+        for code in _codes(name):
+            codes[code] = name
+    # By name as well: the library may be imported only inside the call.
+    by_name: dict[tuple[str, str], str] = {}
+    for name in not_allowed:
+        by_name.setdefault((name.partition(".")[0], name.rpartition(".")[2]), name)
+    lasts = {last for _, last in by_name}
+
+    def hook(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call":
+            code = frame.f_code
+            name = codes.get(code)
+            if name is None and code.co_name in lasts:
+                module = str(frame.f_globals.get("__name__", ""))
+                name = by_name.get((module.partition(".")[0], code.co_name))
+            if name is not None:
+                called.add(name)
+        elif event == "c_call":
+            last = getattr(argument, "__name__", None)
+            if last in lasts and (_home(argument), last) in by_name:
+                called.add(by_name[_home(argument), last])
+
+    return hook
+
+
+def _home(builtin: Any) -> str:
+    """The top-level package that a C function or method belongs to."""
+    module = getattr(builtin, "__module__", None)
+    if not isinstance(module, str):
+        owner = getattr(builtin, "__self__", None)
+        module = owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__
+    return str(module).lstrip("_").partition(".")[0]
+
+
+def _codes(name: str) -> list[CodeType]:
+    """The code objects behind a dotted name, as far as its library is loaded."""
+    parts = name.split(".")
+    if parts[0] not in sys.modules:
+        return []
+    for split in range(len(parts) - 1, 0, -1):
+        module = ".".join(parts[:split])
+        if module not in sys.modules:
+            with contextlib.suppress(Exception):
+                importlib.import_module(module)
+        if module in sys.modules:
+            try:
+                found = functools.reduce(getattr, parts[split:], sys.modules[module])
+            except AttributeError:
+                continue
+            members = (found, getattr(found, "forward", None))
+            codes = (getattr(member, "__code__", None) for member in members)
+            return [code for code in codes if isinstance(code, CodeType)]
+    return []
+
+
+def _torch_modes(names: Sequence[str], called: set[str]) -> list[Any]:
+    if not names:
+        return []
+    from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    by_last = {name.rpartition(".")[2]: name for name in reversed(names)}
+
+    class SeeFunctions(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            last = getattr(func, "__name__", "")
+            if last in by_last:
+                called.add(by_last[last])
+            return func(*args, **(kwargs or {}))
+
+    class SeeOperators(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            operator = func.name().partition("::")[2].partition(".")[0].lstrip("_")
+            for last, name in by_last.items():
+                if operator.startswith(OPERATORS.get(last, (last,))):
+                    called.add(name)
+            return func(*args, **(kwargs or {}))
+
+    return [SeeFunctions(), SeeOperators()]
