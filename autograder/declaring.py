@@ -6,6 +6,7 @@ This module and what an exercise declares in it run beside student code: they ne
 numpy alone (torch only where an exercise itself uses it).
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,12 @@ class Case:
     arguments: Mapping[str, Any]
     magnitude: float = 1.0
     mentions: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def dtypes(self) -> frozenset[str]:
+        """The names of the dtypes among the arguments, "float32"."""
+        dtypes = (getattr(value, "dtype", None) for value in self.arguments.values())
+        return frozenset(str(dtype).removeprefix("torch.") for dtype in dtypes if dtype is not None)
 
 
 @dataclass(frozen=True)

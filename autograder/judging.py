@@ -246,7 +246,10 @@ def _closest(
             if case.name in failing & known.failing
             and _alike(case, seen[case.name], known.observations[case.name])
         ]
-        telling = any(_telling(seen[c.name], known.observations[c.name]) for c in alike)
+        telling = any(
+            _telling(case, seen[case.name], known.observations[case.name], expected[case.name])
+            for case in alike
+        )
         share = len(alike) / len(concerned)
         if telling and share > best:
             best, closest = share, known.mistake
@@ -257,13 +260,14 @@ def _alike(case: Case, seen: Observation, other: Observation) -> bool:
     return seen.changed == other.changed and agrees(case, seen, other)
 
 
-def _telling(seen: Observation, other: Observation) -> bool:
-    """Whether agreement on a case says something: equal values, or the very same exception.
+def _telling(case: Case, seen: Observation, other: Observation, right: Observation) -> bool:
+    """Whether agreement on a case says something: the same wrong values, or one exception.
 
-    Exceptions alone do not: any two products of unsuitable shapes fail.
+    Exceptions of other words say nothing: any two products of unsuitable shapes fail. Nor do
+    right values of a wrong dtype, which agree with everything that is nearly right.
     """
     if seen.problem is None or other.problem is None:
-        return True
+        return not agrees(case, seen, right)
     return (seen.problem.type, seen.problem.message) == (other.problem.type, other.problem.message)
 
 

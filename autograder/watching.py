@@ -52,7 +52,11 @@ def _profiled(not_allowed: Sequence[str], called: set[str]) -> Iterator[None]:
     try:
         yield
     finally:
-        sys.setprofile(previous)
+        if previous is None or callable(previous):
+            sys.setprofile(previous)
+        else:  # cProfile, as in `%prun check(...)`, is no function and goes on by itself
+            sys.setprofile(None)
+            previous.enable()
         threading.setprofile(previous_in_threads)
 
 

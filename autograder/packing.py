@@ -1,0 +1,139 @@
+"""Cases and observations as plain data that `autograder.wire` can send.
+
+Packing happens beside student code, so that whatever is too large is cut or described;
+unpacking happens where marks are given, so that every field is checked.
+"""
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from autograder.declaring import Case, Observation, Observations, Problem, Value
+from autograder.wire import DTYPES, WireError
+
+VALUE_LIMIT = 16 * 2**20  # bytes of one returned array; larger ones travel as their description
+TEXT_LIMIT = 10_000  # characters of one string
+
+
+def pack_case(case: Case) -> dict[str, Any]:
+    """What of a case travels: its name and the arguments, not what it is for."""
+    return {"name": case.name, "arguments": dict(case.arguments)}
+
+
+def unpack_case(packed: Any) -> Case:
+    """The case that `pack_case` packed. Raises WireError."""
+    fields = _fields(packed, name=str, arguments=dict)
+    return Case(fields["name"], "", fields["arguments"])
+
+
+def pack_observations(observations: Observations) -> dict[str, Any]:
+    """Observations as plain data; whatever is too large is cut or described."""
+    return {
+        "by_case": {name: _pack_observation(o) for name, o in observations.by_case.items()},
+        "refusal": _cut(observations.refusal),
+        "refers_to": [_cut(name) for name in observations.refers_to],
+    }
+
+
+def _pack_observation(observation: Observation) -> dict[str, Any]:
+    problem = observation.problem
+    return {
+        "values": {_cut(part): _pack_value(value) for part, value in observation.values.items()},
+        "problem": problem and _pack_problem(problem),
+        "changed": list(observation.changed),
+        "called": list(observation.called),
+        "printed": _cut(observation.printed),
+    }
+
+
+def _pack_problem(problem: Problem) -> dict[str, Any]:
+    cut = {name: _cut(text) for name, text in vars(problem).items() if isinstance(text, str)}
+    parents = [_cut(parent) for parent in problem.parents]
+    return {**cut, "line_number": problem.line_number, "parents": parents}
+
+
+def _pack_value(value: Value) -> dict[str, Any]:
+    data = value.data
+    if isinstance(data, np.ndarray):
+        if data.nbytes > VALUE_LIMIT:
+            words = f"{value.description}, too large to be compared"
+            return vars(Value("other", description=_cut(words)))
+        if data.dtype.name not in DTYPES:  # long double and its complex kin
+            data = data.astype(np.complex128 if data.dtype.kind == "c" else np.float64)
+    elif type(data) is int and abs(data) >= 2**1000:
+        data = math.inf if data > 0 else -math.inf
+    elif type(data) is str:
+        data = _cut(data)
+    return {**vars(value), "data": data, "description": _cut(value.description)}
+
+
+def _cut(text: str) -> str:
+    return str(text)[:TEXT_LIMIT]
+
+
+def unpack_observations(packed: Any) -> Observations:
+    """The observations that `pack_observations` packed, every field checked. Raises WireError."""
+    fields = _fields(packed, by_case=dict, refusal=str, refers_to=list)
+    return Observations(
+        {name: _unpack_observation(o) for name, o in fields["by_case"].items()},
+        fields["refusal"],
+        _names(fields["refers_to"]),
+    )
+
+
+def _unpack_observation(packed: Any) -> Observation:
+    fields = _fields(
+        packed, values=dict, problem=(dict, type(None)), changed=list, called=list, printed=str
+    )
+    return Observation(
+        {part: _unpack_value(value) for part, value in fields["values"].items()},
+        None if fields["problem"] is None else _unpack_problem(fields["problem"]),
+        _names(fields["changed"]),
+        _names(fields["called"]),
+        fields["printed"],
+    )
+
+
+def _unpack_problem(packed: Any) -> Problem:
+    fields = _fields(
+        packed, type=str, message=str, parents=list, function=str, line=str, line_number=int
+    )
+    return Problem(**{**fields, "parents": _names(fields["parents"])})
+
+
+def _unpack_value(packed: Any) -> Value:
+    fields = _fields(packed, kind=str, data=object, dtype=str, device=str, description=str)
+    kind, data, dtype = fields["kind"], fields["data"], fields["dtype"]
+    fits = {
+        "array": type(data) is np.ndarray and _is_array_dtype(dtype),
+        "tensor": type(data) is np.ndarray and re.fullmatch(r"[a-z0-9_]{1,30}", dtype),
+        "number": type(data) in (bool, int, float, complex),
+        "text": type(data) is str,
+        "none": data is None,
+        "other": data is None,
+    }
+    if not fits.get(kind):
+        raise WireError(f"A returned value is said to be of kind {kind[:40]!r}, and is not.")
+    return Value(**fields)
+
+
+def _is_array_dtype(name: str) -> bool:
+    return name in DTYPES or name in (np.dtype("longdouble").name, np.dtype("clongdouble").name)
+
+
+def _names(items: list[Any]) -> tuple[str, ...]:
+    if not all(type(item) is str for item in items):
+        raise WireError("A list of names contains something else.")
+    return tuple(items)
+
+
+def _fields(packed: Any, **types: Any) -> dict[str, Any]:
+    """The table itself, once it has exactly these names with values of these types."""
+    if type(packed) is not dict or set(packed) != set(types):
+        raise WireError(f"Expected a table of {', '.join(types)}.")
+    for name, kind in types.items():
+        if not isinstance(packed[name], kind) or (kind is int and type(packed[name]) is bool):
+            raise WireError(f"{name} is of the wrong type, {type(packed[name]).__name__}.")
+    return packed

@@ -1,0 +1,222 @@
+"""Each of the seven outcomes, and bad input of every kind, as sentences."""
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autograder import judge
+from autograder.exercises import UnknownExercise
+from autograder.rendering import to_html, to_text
+from autograder.verdicts import OUTCOMES, Verdict
+from course.attention import one_head
+
+
+def right(scores: Any) -> Any:
+    return one_head.softmax(scores)
+
+
+def stub(scores: Any) -> Any:
+    raise NotImplementedError
+
+
+def half_written(scores: Any) -> Any:
+    if scores.ndim > 2:
+        raise NotImplementedError("later")
+    return right(scores)
+
+
+def changes_its_input(scores: Any) -> Any:
+    result = right(scores)
+    scores -= scores.max()
+    return result
+
+
+def calls_exit(scores: Any) -> Any:
+    raise SystemExit(0)
+
+
+def undefined_name(scores: Any) -> Any:
+    return numpy.exp(scores)  # type: ignore[name-defined]  # noqa: F821
+
+
+def noisy(scores: Any) -> Any:
+    print("<b>rows</b>", scores.shape)
+    warnings.warn("careful", stacklevel=1)
+    return right(scores)
+
+
+CASES: list[tuple[Callable[..., Any] | object, str, str | None, str]] = [
+    (right, "correct", None, "All 11 cases hold"),
+    (noisy, "correct", None, "All 11 cases hold"),
+    (functools.partial(right), "correct", None, "All 11 cases hold"),
+    (stub, "not attempted", None, "still the stub"),
+    (half_written, "error", None, "NotImplementedError"),
+    (lambda scores: None, "wrong type", "returned-none", "without a return line"),
+    (lambda scores: right(scores).tolist(), "wrong type", None, "list of 3 items"),
+    (lambda scores: "weights", "wrong type", None, "is a str"),
+    (lambda scores: right(scores).astype(str), "wrong type", None, "dtype <U32"),
+    (lambda scores: right(scores).astype(np.float16), "wrong type", None, "dtype float16"),
+    (lambda scores: right(scores) > 0, "wrong type", None, "dtype bool"),
+    (lambda scores: (right(scores), 1), "wrong type", None, "tuple of 2 items"),
+    (lambda scores: right(scores).sum(-1), "wrong shape", None, "axes instead of"),
+    (lambda scores: right(scores)[..., :1], "wrong shape", None, "key axis holds 1 instead of 3"),
+    (lambda scores: right(scores) * np.nan, "wrong values", "nan", "NaN"),
+    (lambda scores: right(scores) * 2, "wrong values", None, "2 times the expected"),
+    (lambda scores: right(scores) * 0, "wrong values", None, "all of yours are 0"),
+    (lambda scores: right(scores) + 0.5, "wrong values", None, "plus 0.5"),
+    (changes_its_input, "wrong values", "changed-input", "in place"),
+    (lambda scores: right(scores).astype(np.float32), "wrong type", None, "dtype float32"),
+    (lambda scores: 1 / 0, "error", None, "ZeroDivisionError"),
+    (undefined_name, "error", None, "run the cells above"),
+    (calls_exit, "error", None, "SystemExit"),
+    (lambda a, b: a, "wrong type", "not-callable", "softmax(scores)"),
+    (lambda: 3, "wrong type", "not-callable", "softmax(scores)"),
+    (3, "wrong type", "not-callable", "without parentheses"),
+    (None, "wrong type", "not-callable", "None"),
+    (np.ones(3), "wrong type", "not-callable", "NumPy array of shape (3,)"),
+]
+
+
+@pytest.mark.parametrize(("implementation", "outcome", "mistake", "words"), CASES)
+def test_outcome(implementation: object, outcome: str, mistake: str | None, words: str) -> None:
+    verdict = judge("softmax", implementation)
+    assert (verdict.outcome, verdict.mistake) == (outcome, mistake), verdict.message
+    assert words in verdict.message
+    assert verdict.outcome in OUTCOMES
+    assert 0.0 <= verdict.score <= 1.0
+    assert (verdict.score == 1.0) == (outcome == "correct")
+    for shown in (to_text(verdict), to_html(verdict)):
+        assert "Traceback" not in shown
+        assert "site-packages" not in shown
+
+
+def test_float32_for_float64_is_a_wrong_type_but_wider_is_fine() -> None:
+    assert judge("softmax", lambda s: right(s).astype(np.float64)).correct
+    assert judge("softmax", lambda s: right(s).astype(np.longdouble)).correct
+
+
+def test_score_is_the_share_of_cases_that_hold() -> None:
+    verdict = judge("softmax", lambda s: np.exp(s) / np.exp(s).sum(-1, keepdims=True))
+    failing = [name for name, holds in verdict.cases if not holds]
+    assert failing and verdict.score == pytest.approx(1 - len(failing) / len(verdict.cases))
+    assert "scores in the thousands" in failing
+
+
+def test_a_lying_object_is_judged_by_what_it_is() -> None:
+    class Liar(np.ndarray):
+        def __eq__(self, other: object) -> Any:
+            return np.True_
+
+        def __array__(self, *more: Any, **options: Any) -> Any:
+            return right(np.asarray([0.0]))
+
+    class Pretender:
+        __class__ = np.ndarray  # type: ignore[assignment]
+        shape = (3,)
+
+    assert judge("softmax", lambda s: np.zeros_like(s).view(Liar)).outcome == "wrong values"
+    assert judge("softmax", lambda s: Pretender()).outcome == "wrong type"
+
+
+def test_an_exception_whose_words_fail_still_gets_a_verdict() -> None:
+    class Unspeakable(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    def function(scores: Any) -> Any:
+        raise Unspeakable
+
+    assert "Unspeakable" in judge("softmax", function).message
+
+
+def test_the_line_of_the_learners_code_is_shown() -> None:
+    def function(scores: Any) -> Any:
+        return scores @ np.ones((17, 19))  # the culprit
+
+    assert "# the culprit" in judge("softmax", function).message
+
+
+def test_warnings_turned_into_errors_do_not_hurt() -> None:
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        assert judge("softmax", noisy).correct
+
+
+def test_what_is_printed_is_shown_with_the_example() -> None:
+    def prints(scores: Any) -> Any:
+        print("shape here", scores.shape, "<script>")
+        return scores
+
+    page = to_html(judge("softmax", prints))
+    assert "shape here (3,)" in page and "<script>" not in page
+
+
+def test_endless_printing_is_cut() -> None:
+    def chatter(scores: Any) -> Any:
+        for _ in range(10_000):
+            print("x" * 100)
+        return scores
+
+    verdict = judge("softmax", chatter)
+    assert verdict.example is not None and len(verdict.example.printed) <= 2000
+
+
+def test_unknown_names_say_what_comes_close() -> None:
+    with pytest.raises(UnknownExercise, match=r"'softmx'.*'softmax'"):
+        judge("softmx", right)
+
+
+def test_pairs() -> None:
+    def attention(q: Any, k: Any, v: Any) -> Any:
+        return one_head.attention(q, k, v)
+
+    assert judge("attention", attention).correct
+    assert judge("attention", lambda q, k, v: list(attention(q, k, v))).correct
+    only = judge("attention", lambda q, k, v: attention(q, k, v)[0])
+    assert only.outcome == "wrong type" and only.mistake == "output-only"
+    three = judge("attention", lambda q, k, v: (*attention(q, k, v), 3))
+    assert three.outcome == "wrong type" and "return 2 things" in three.message
+    none = judge("attention", lambda q, k, v: None)
+    assert none.mistake == "returned-none"
+
+
+def mend(source: str, name: str) -> Verdict:
+    space: dict[str, Any] = {"np": np}
+    exec(source, space)
+    return judge(name, space[name])
+
+
+RIGHT_SCORES = "def dot_product_scores(q, k): return q @ np.swapaxes(k, -1, -2)\n"
+WRONG_SOFTMAX = (
+    "def softmax(s):\n    e = np.exp(s - s.max(-1, keepdims=True))\n    return e / s.shape[-1]\n"
+)
+ATTENTION = (
+    "def attention(q, k, v):\n"
+    "    weights = softmax(dot_product_scores(q, k))\n    return weights @ v, weights\n"
+)
+
+
+def test_a_wrong_helper_is_to_be_mended_first() -> None:
+    verdict = mend(RIGHT_SCORES + WRONG_SOFTMAX + ATTENTION, "attention")
+    assert verdict.mend_first == "softmax"
+    assert "Mend softmax first" in verdict.message
+
+
+def test_a_right_helper_is_not_blamed() -> None:
+    broken = ATTENTION.replace("weights @ v", "weights @ k")
+    right_softmax = WRONG_SOFTMAX.replace("s.shape[-1]", "e.sum(-1, keepdims=True)")
+    verdict = mend(RIGHT_SCORES + right_softmax + broken, "attention")
+    assert (verdict.mend_first, verdict.mistake) == ("", "keys-mixed")
+
+
+def test_two_mistakes_at_once_still_get_the_name_of_one() -> None:
+    def over_queries_and_overflowing(scores: Any) -> Any:
+        axis = -2 if scores.ndim > 1 else -1
+        e = np.exp(scores)
+        return e / e.sum(axis=axis, keepdims=True)
+
+    assert judge("softmax", over_queries_and_overflowing).mistake == "over-queries"
