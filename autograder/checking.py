@@ -100,10 +100,7 @@ def _explain_missing_name(
     name = error.name or ""
     with contextlib.suppress(UnknownExercise):
         exercises.find(name)
-        sentence = (
-            f"{name} is not defined yet. Run the cell that defines it (in an exercise: the one "
-            "above its check), then run this cell again."
-        )
+        sentence = f"{name} is not defined yet. Run the cell that defines it, then this one again."
         error._render_traceback_ = lambda: [sentence]  # type: ignore[attr-defined]
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 

@@ -120,8 +120,8 @@ def difference(
 
 def _called_sentence(exercise: Exercise, called: Sequence[str]) -> str:
     return (
-        f"{exercise.name} calls {' and '.join(called)}, which does the whole exercise for you; "
-        "in this exercise you write it yourself."
+        f"{exercise.name} calls {' and '.join(called)}. In this exercise you write yourself what "
+        "that does."
     )
 
 

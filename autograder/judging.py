@@ -67,14 +67,20 @@ def expected_observations(exercise: Exercise, seed: int) -> Observations:
     return _expected(exercise.name, seed)
 
 
-def _advice(observations: Observations, case: str) -> str:
-    """What to try after an exception that no declared mistake explains, or ""."""
-    problem = observations.by_case[case].problem if case in observations.by_case else None
-    if problem is not None and problem.type in ("NameError", "UnboundLocalError"):
-        return "run the cells above from the top, so that everything the function uses exists."
-    if problem is not None and problem.type == "NotImplementedError":
-        return "a NotImplementedError is still raised for some inputs; replace it with code."
-    return ""
+def _advice(verdict: Verdict, observations: Observations) -> str:
+    """What to try when no declared mistake explains the verdict."""
+    name = verdict.exercise
+    if verdict.outcome == "error" and verdict.example is not None:
+        seen = observations.by_case.get(verdict.example.case)
+        kind = seen.problem.type if seen and seen.problem else ""
+        if kind in ("NameError", "UnboundLocalError"):
+            return "run the cells above from the top, so that everything the function uses exists."
+        if kind == "NotImplementedError":
+            return "a NotImplementedError is still raised for some inputs; put code in its place."
+        return f"the inputs of one failing call are shown below: follow {name} on them by hand."
+    if verdict.outcome == "wrong shape":
+        return "print the shape after each line of your function, and compare with the table above."
+    return f'compare yours with the expected numbers below. hint("{name}") gives a nudge.'
 
 
 @dataclass(frozen=True)
@@ -223,7 +229,7 @@ def recognise(
         return verdict
     mistake = _closest(exercise, cases, observations, seed)
     if mistake is None:
-        return replace(verdict, advice=_advice(observations, verdict.example.case))
+        return replace(verdict, advice=_advice(verdict, observations))
     return replace(verdict, mistake=mistake.id, why=mistake.happened, advice=mistake.advice)
 
 

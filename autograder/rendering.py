@@ -13,6 +13,7 @@ from autograder.declaring import Value
 from autograder.recording import is_tensor
 from autograder.verdicts import Example, Verdict
 
+DIFFERS = "≠"
 ROWS, COLUMNS = 6, 8  # the largest piece of an array that is shown
 BLUE, ORANGE = (33, 102, 172), (179, 88, 6)  # told apart with every common colour blindness
 # JupyterLab's variables where they exist, and colours that suit a white page elsewhere.
@@ -109,7 +110,10 @@ def _example_html(example: Example) -> str:
     tables = [_value_html(name, value) for name, value in example.arguments.items()]
     parts.append(_row_of(tables))
     if example.yours is not None and example.expected is not None:
-        parts.append(_row_of(_comparison(example)))
+        comparison = _comparison(example)
+        parts.append(_row_of(comparison))
+        if any(DIFFERS in block for block in comparison):
+            parts.append(f"<p style='margin:0'><small>{DIFFERS} marks what differs.</small></p>")
     if example.printed:
         parts.append(
             "<p style='margin:.3em 0'>Your function printed:</p>"
@@ -193,15 +197,15 @@ def _table(
     notes = [f"shape {shape}"]
     if len(axes) == 2:
         notes.append(f"rows: {axes[0]}, columns: {axes[1]}")
-    if marks.any():
-        notes.append("≠ marks what differs")
     if cut:
         notes.append(f"the first {min(grid.shape[0], ROWS)} × {min(grid.shape[1], COLUMNS)}")
+    label = f"{caption}, {', '.join(notes)}"
     return (
-        "<table style='border-collapse:collapse;margin:.2em 0;font-size:.92em;"
-        f"{TEXT}'><caption style='caption-side:top;text-align:left;{TEXT}'>"
-        f"<code>{html.escape(caption)}</code> <small>({html.escape('; '.join(notes))})</small>"
-        f"</caption><tbody>{rows}</tbody></table>"
+        "<figure style='margin:.3em 0'><figcaption style='white-space:nowrap'>"
+        f"<code>{html.escape(caption)}</code> <small>{html.escape(', '.join(notes))}</small>"
+        f"</figcaption><table aria-label='{html.escape(label, quote=True)}' "
+        f"style='border-collapse:collapse;margin:.2em 0;font-size:.92em;{TEXT}'>"
+        f"<tbody>{rows}</tbody></table></figure>"
     )
 
 
@@ -212,7 +216,7 @@ def _cell(number: Any, scale: float | None, differs: bool) -> str:
         style += f";background:{back};color:{front}"
     if differs:
         style += ";outline:2px solid currentColor;outline-offset:-3px;font-weight:bold"
-    return f"<td style='{style}'>{'≠ ' if differs else ''}{_number(number)}</td>"
+    return f"<td style='{style}'>{f'{DIFFERS} ' if differs else ''}{_number(number)}</td>"
 
 
 def _number(number: Any) -> str:

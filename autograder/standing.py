@@ -87,7 +87,9 @@ class Standing:
 def _state(step: Step) -> str:
     if step.passed:
         return "passed"
-    return f"not yet (checked {step.tries} times)" if step.tries else "not started"
+    if step.tries:
+        return f"not yet (checked {'once' if step.tries == 1 else f'{step.tries} times'})"
+    return "not started"
 
 
 def read() -> Standing:

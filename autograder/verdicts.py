@@ -74,7 +74,8 @@ class Verdict:
     def headline(self) -> str:
         """One line: the exercise and its outcome, and how many cases hold."""
         held = sum(holds for _, holds in self.cases)
-        count = f" ({held} of {len(self.cases)} cases hold)" if self.cases and held else ""
+        some = 0 < held < len(self.cases)
+        count = f" ({held} of {len(self.cases)} cases hold)" if some else ""
         return f"{self.exercise}: {self.outcome}{count}"
 
     @property

@@ -51,6 +51,16 @@ def softmax_over(axis: int | None) -> Weights:
     return softmax
 
 
+def summed_over(axis: int) -> Weights:
+    """The maximum of each row is right, the sum runs over another axis."""
+
+    def softmax(scores: Array) -> Array:
+        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        return e / e.sum(axis=axis, keepdims=True)
+
+    return softmax
+
+
 def overflowing_softmax(scores: Array) -> Array:
     e = np.exp(scores)
     return e / e.sum(axis=-1, keepdims=True)
@@ -252,16 +262,34 @@ SOFTMAX: tuple[Mistake, ...] = (
         softmax_over(-2),
     ),
     Mistake(
+        "over-queries",
+        "each row is divided by sums over the queries, so that the rows do not sum to 1.",
+        "use axis=-1 in the sum, as in the maximum.",
+        summed_over(-2),
+    ),
+    Mistake(
         "over-first-axis",
         "the softmax runs over axis 0, which is the last axis only for a single row.",
         "use axis=-1 in max and sum.",
         softmax_over(0),
     ),
     Mistake(
+        "over-first-axis",
+        "the sum runs over axis 0, which is the last axis only for a single row.",
+        "use axis=-1 in the sum, as in the maximum.",
+        summed_over(0),
+    ),
+    Mistake(
         "over-axis-1",
         "the softmax runs over axis 1, which is the last axis only when there are two.",
         "use axis=-1 in max and sum.",
         softmax_over(1),
+    ),
+    Mistake(
+        "over-axis-1",
+        "the sum runs over axis 1, which is the last axis only when there are two.",
+        "use axis=-1 in the sum, as in the maximum.",
+        summed_over(1),
     ),
     Mistake(
         "over-everything",

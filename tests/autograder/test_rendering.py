@@ -46,7 +46,7 @@ def test_every_mistake_is_shown_as_sound_html(name: str, mistake: Mistake) -> No
     structure = parse(to_html(verdict))
     assert "script" not in structure.seen and "style" not in structure.seen
     assert not [a for a, _ in structure.attributes if a.startswith("on") or a in ("src", "href")]
-    assert structure.seen.count("caption") == structure.seen.count("table")
+    assert structure.seen.count("figcaption") == structure.seen.count("table")
     assert mistake.happened.split("`")[0][:20] in to_text(verdict)
 
 
