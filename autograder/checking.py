@@ -2,6 +2,7 @@
 
 import contextlib
 import html
+import operator
 from typing import Any
 
 from autograder import exercises, standing
@@ -19,7 +20,7 @@ class CheckFailed(Exception):
         return [str(self)]
 
 
-def check(name: str, implementation: object = _MISSING) -> None:
+def check(name: object = _MISSING, implementation: object = _MISSING, *more: object) -> None:
     """Check an implementation and show the verdict.
 
     name: the exercise, "softmax".
@@ -27,10 +28,10 @@ def check(name: str, implementation: object = _MISSING) -> None:
 
     Raises CheckFailed when it is not correct yet, so that "Run All" stops here.
     """
-    if not isinstance(name, str) or implementation is _MISSING:
-        shown = getattr(name, "__name__", name) if callable(name) else name
+    if type(name) is not str or implementation is _MISSING or more:
         raise CheckFailed(
-            f'check takes the name in quotes and then the function: check("{shown}", {shown}).'
+            "check takes two things, the exercise's name in quotes and your function without "
+            'parentheses: check("softmax", softmax).'
         )
     try:
         verdict = judge(name, implementation)
@@ -62,7 +63,7 @@ def _shell() -> Any:
     return None
 
 
-def hint(name: str, number: int | None = None) -> None:
+def hint(name: object = _MISSING, number: object = None) -> None:
     """Show the next hint for an exercise, or the one with this number.
 
     name: the exercise, "softmax".
@@ -71,21 +72,34 @@ def hint(name: str, number: int | None = None) -> None:
     Raises CheckFailed for a name or number that does not exist.
     """
     try:
-        ladder = exercises.find(name).hints
+        exercise = exercises.find(name)
     except UnknownExercise as unknown:
         raise CheckFailed(str(unknown)) from None
+    ladder = exercise.hints
+    chosen = _whole(number)
     if number is None:
-        number = min(standing.hints_seen(name) + 1, len(ladder))
-    elif number not in range(1, len(ladder) + 1):
-        raise CheckFailed(f"{name} has hints 1 to {len(ladder)}; there is no hint {number}.")
-    note = standing.remember_hint(name, number)
+        chosen = min(standing.hints_seen(exercise.name) + 1, len(ladder))
+    elif chosen not in range(1, len(ladder) + 1):
+        raise CheckFailed(
+            f"{exercise.name} has hints 1 to {len(ladder)}. Ask for one by its number, "
+            f'hint("{exercise.name}", 1), or for the next one: hint("{exercise.name}").'
+        )
     more = (
-        f'Run hint("{name}") again for the next one.'
-        if number < len(ladder)
+        f'Run hint("{exercise.name}") again for the next one.'
+        if chosen < len(ladder)
         else "That was the last and strongest one."
     )
-    text = f"Hint {number} of {len(ladder)}: {ladder[number - 1]}\n{more}"
+    note = standing.remember_hint(exercise.name, chosen)
+    text = f"Hint {chosen} of {len(ladder)}: {ladder[chosen - 1]}\n{more}"
     _display(text, hint_to_html(text), note)
+
+
+def _whole(number: object) -> int:
+    """A whole number that was meant as one, or 0."""
+    try:
+        return operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        return 0
 
 
 def progress() -> standing.Standing:

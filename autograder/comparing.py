@@ -15,11 +15,16 @@ from autograder.declaring import Case, Exercise, Observation, Value
 # the largest number involved. Correct float32 versions at scores of 2400 differ by 0.3
 # such units; sums over a few hundred products by a few.
 UNITS = 16
-# Below this, relative to the largest number, a difference is a matter of taste even in
-# float64: an epsilon of 1e-12 somewhere is nobody's mistake.
-FLOOR = 1e-10
+# Below this, relative to the result's largest number, a difference is a matter of taste even
+# in float64: an epsilon of 1e-8 in a denominator is nobody's mistake. One of 1e-7 is beyond it.
+FLOOR = 2e-8
 
-LIBRARY_WORDS = {"array": "a NumPy array", "tensor": "a torch tensor", "number": "a plain number"}
+KINDS_IN_WORDS = {
+    "array": "a NumPy array of numbers",
+    "tensor": "a torch tensor",
+    "number": "a plain number",
+    "none": "None",
+}
 
 
 def sentence(text: str) -> str:
@@ -53,8 +58,8 @@ def tolerance(case: Case, expected: np.ndarray, *dtypes: str) -> float:
     """
     epsilon = max((_epsilon(name) for name in case.dtypes.union(dtypes)), default=0.0)
     finite = np.abs(expected[np.isfinite(expected)])
-    largest = max(1.0, case.magnitude, float(finite.max()) if finite.size else 0.0)
-    return max(UNITS * epsilon, FLOOR) * largest
+    size = max(1.0, float(finite.max()) if finite.size else 0.0)
+    return max(UNITS * epsilon * max(size, case.magnitude), FLOOR * size)
 
 
 @functools.cache
@@ -68,10 +73,12 @@ def _epsilon(dtype: str) -> float:
 
 def close(case: Case, a: Value, b: Value) -> bool:
     """Whether two recorded values agree up to rounding. NaN agrees with NaN."""
+    if np.shape(a.data) != np.shape(b.data):
+        return False
     x, y = _numbers(a), _numbers(b)
     if x is None or y is None:
         return (a.kind, a.data, a.description) == (b.kind, b.data, b.description)
-    return x.shape == y.shape and not _apart(case, x, y, a.dtype, b.dtype).any()
+    return not _apart(case, x, y, a.dtype, b.dtype).any()
 
 
 def _apart(case: Case, x: np.ndarray, y: np.ndarray, *dtypes: str) -> np.ndarray:
@@ -182,23 +189,24 @@ def _returned_none(exercise: Exercise) -> Difference:
 def _part_difference(
     exercise: Exercise, case: Case, part: str, expected: Value, seen: Value
 ) -> Difference | None:
-    whose = f"the {part}" if len(exercise.returns) > 1 else "the result"
+    whose = f"the array of {part}" if part.endswith("s") else f"the {part}"
+    whose = whose if len(exercise.returns) > 1 else "the result"
     if seen.kind == "none":
-        return _returned_none(exercise)
+        if len(exercise.returns) == 1:
+            return _returned_none(exercise)
+        return Difference("wrong type", sentence(f"{whose} is None."), "returned-none", part)
     wrong_type = _type_sentence(case, whose, expected, seen)
     if wrong_type:
         return Difference("wrong type", wrong_type, "", part)
+    if np.shape(seen.data) != np.shape(expected.data):
+        said = _shape_sentence(exercise, part, whose, np.shape(seen.data), np.shape(expected.data))
+        return Difference("wrong shape", said, "", part)
     x, y = _numbers(seen), _numbers(expected)
     if x is None or y is None:
         if seen.data == expected.data:
             return None
-        return Difference(
-            "wrong values", sentence(f"{whose} is {seen.data!r}, not {expected.data!r}."), "", part
-        )
-    if x.shape != y.shape:
-        return Difference(
-            "wrong shape", _shape_sentence(exercise, part, whose, x.shape, y.shape), "", part
-        )
+        said = sentence(f"{whose} is {seen.data!r}, not {expected.data!r}.")
+        return Difference("wrong values", said, "", part)
     apart = _apart(case, x, y, seen.dtype, expected.dtype)
     if not apart.any():
         return None
@@ -211,7 +219,7 @@ def _type_sentence(case: Case, whose: str, expected: Value, seen: Value) -> str:
     if expected.kind == "array" and seen.kind == "number" and not np.shape(expected.data):
         seen = Value("array", np.asarray(seen.data), np.asarray(seen.data).dtype.name)
     if seen.kind != expected.kind:
-        wanted = LIBRARY_WORDS.get(expected.kind, expected.description)
+        wanted = KINDS_IN_WORDS.get(expected.kind, expected.description)
         return sentence(f"{whose} should be {wanted}, and is {seen.description}.")
     if seen.device != expected.device:
         return sentence(f"{whose} is on device {seen.device}; its inputs are on {expected.device}.")
@@ -228,10 +236,11 @@ def _shape_sentence(
 ) -> str:
     start = sentence(f"{whose} has shape {seen}, and should have {expected}")
     if len(seen) != len(expected):
-        return f"{start}: {len(seen)} axes instead of {len(expected)}."
+        axes = f"{len(seen)} {'axis' if len(seen) == 1 else 'axes'}"
+        return f"{start}: {axes} instead of {len(expected)}."
     names = _axis_names(exercise.axes.get(part, ()), len(expected))
     wrong = [
-        f"its {name} axis holds {a} instead of {b}"
+        f"its {name} has length {a} instead of {b}"
         for name, a, b in zip(names, seen, expected, strict=True)
         if a != b
     ]
@@ -239,23 +248,24 @@ def _shape_sentence(
 
 
 def _axis_names(names: Sequence[str], count: int) -> list[str]:
-    """Names for all axes; leading ones beyond those declared are batch axes."""
-    spare = count - len(names)
-    known = list(names[-count:]) if spare < 0 else list(names)
-    return [f"batch (number {i})" for i in range(max(spare, 0))] + known
+    """Names for all axes: those declared are the last ones, others go by their number."""
+    spare = max(count - len(names), 0)
+    known = [f"{name} axis" for name in names[len(names) - (count - spare) :]]
+    return [f"axis {i}" for i in range(spare)] + known
 
 
 def _values_sentence(
     whose: str, x: np.ndarray, y: np.ndarray, apart: np.ndarray
 ) -> tuple[str, str]:
     """A sentence on how the values differ, and a mistake id for kinds that bear a name."""
-    share = f"{int(apart.sum())} of {apart.size} numbers" if apart.size > 1 else "the number"
     if np.isnan(x).any() and not np.isnan(y).any():
-        return sentence(f"{whose} contains NaN (not a number)."), "nan"
+        return sentence(f"{whose} contains NaN, which arises from 0/0, ∞/∞ or ∞ − ∞."), "nan"
     if np.isinf(x).any() and not np.isinf(y).any():
         return sentence(f"{whose} contains infinity."), "infinity"
-    fact = _pattern(x, y)
-    return sentence(f"{whose} has the right shape, but {share} differ{fact}."), ""
+    if apart.size == 1:
+        return sentence(f"{whose} has the right shape, but its number is wrong."), ""
+    share = f"{int(apart.sum())} of {apart.size} numbers are wrong"
+    return sentence(f"{whose} has the right shape, but {share}{_pattern(x, y)}."), ""
 
 
 def _pattern(x: np.ndarray, y: np.ndarray) -> str:
@@ -267,6 +277,9 @@ def _pattern(x: np.ndarray, y: np.ndarray) -> str:
         return ""
     if np.abs(x).max() == 0:
         return ": all of yours are 0"
+    gap = float(np.abs(x - y).max())
+    if gap <= 1e-3 * size:
+        return f", by at most {gap:.1g}: nearly right, so something small was added or lost"
     factor = float((x * y).sum() / (y * y).sum())
     if np.allclose(x, factor * y, rtol=1e-4, atol=1e-5 * size):
         return f": yours are {factor:.4g} times the expected ones"

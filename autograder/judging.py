@@ -4,7 +4,9 @@
 cases, and, where they differ, looks for the declared mistake that did the same.
 """
 
+import contextlib
 import functools
+import operator
 import pkgutil
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +18,8 @@ import numpy as np
 from autograder import exercises
 from autograder.comparing import Difference, agrees, difference
 from autograder.declaring import Case, Exercise, Mistake, Observation, Observations
-from autograder.observing import observe
+from autograder.observing import observe, unwarned
+from autograder.recording import attribute
 from autograder.verdicts import Example, Outcome, Verdict
 
 DEFAULT_SEED = 2017  # the year of "Attention Is All You Need"
@@ -32,22 +35,32 @@ def judge(name: str, implementation: object, *, seed: int = DEFAULT_SEED) -> Ver
     seed: which random inputs to use. Fixed by default, so that a learner sees the same
         example until it passes; grading draws a fresh one.
 
-    Raises UnknownExercise when no exercise bears the name. Whatever student code raises
-    becomes part of the verdict.
+    Raises UnknownExercise when no exercise bears the name, and ValueError for a seed that is
+    no whole number from 0 on. Whatever student code raises becomes part of the verdict.
     """
     exercise = exercises.find(name)
+    seed = _checked_seed(seed)
     cases = make_cases(exercise, seed)
     observations = observe(exercise, implementation, cases)
     verdict = compare(exercise, cases, observations, expected_observations(exercise, seed))
     if verdict.correct or verdict.outcome in ("not attempted", "not allowed"):
         return verdict
     verdict = recognise(exercise, cases, observations, verdict, seed)
-    home = getattr(implementation, "__globals__", {})
+    home = attribute(implementation, "__globals__")
+    known = home if isinstance(home, dict) else {}
     return mend_first(
         verdict,
         observations.refers_to,
-        lambda helper: helper not in home or judge(helper, home[helper], seed=seed).correct,
+        lambda helper: helper not in known or judge(helper, known[helper], seed=seed).correct,
     )
+
+
+def _checked_seed(seed: object) -> int:
+    with contextlib.suppress(TypeError):
+        number = operator.index(seed)  # type: ignore[arg-type]
+        if number >= 0:
+            return number
+    raise ValueError(f"A seed is a whole number from 0 on, such as 7; this one is {seed!r}.")
 
 
 def make_cases(exercise: Exercise, seed: int) -> Sequence[Case]:
@@ -67,19 +80,30 @@ def expected_observations(exercise: Exercise, seed: int) -> Observations:
     return _expected(exercise.name, seed)
 
 
+# What to try where no declared mistake explains the verdict: by kind of fault, or else by outcome.
+ADVICE = {
+    "returned-none": "end the function with a return line.",
+    "wrong-number-of-results": "return all of them, separated by commas, in this order.",
+    "changed-input": "write `x = x * w` where you have `x *= w`, or work on a copy: x.copy().",
+    "wrong type": "print type(...) and .dtype of what you return: no list, no string, no cast.",
+    "wrong shape": "print the shape after each line, and compare with the shapes in the exercise.",
+    "NameError": "run the cells above from the top, so that everything the function uses exists.",
+    "UnboundLocalError": "give every variable a value on every way through the function.",
+    "NotImplementedError": "it is still raised for some inputs; put code in its place.",
+}
+
+
 def _advice(verdict: Verdict, observations: Observations) -> str:
     """What to try when no declared mistake explains the verdict."""
     name = verdict.exercise
-    if verdict.outcome == "error" and verdict.example is not None:
-        seen = observations.by_case.get(verdict.example.case)
-        kind = seen.problem.type if seen and seen.problem else ""
-        if kind in ("NameError", "UnboundLocalError"):
-            return "run the cells above from the top, so that everything the function uses exists."
-        if kind == "NotImplementedError":
-            return "a NotImplementedError is still raised for some inputs; put code in its place."
+    case = verdict.example.case if verdict.example else ""
+    seen = observations.by_case.get(case)
+    problem = seen.problem.type if seen and seen.problem else ""
+    for kind in (verdict.mistake or "", problem, verdict.outcome):
+        if kind in ADVICE:
+            return ADVICE[kind]
+    if verdict.outcome == "error":
         return f"the inputs of one failing call are shown below: follow {name} on them by hand."
-    if verdict.outcome == "wrong shape":
-        return "print the shape after each line of your function, and compare with the table above."
     return f'compare yours with the expected numbers below. hint("{name}") gives a nudge.'
 
 
@@ -125,6 +149,7 @@ def mistakes_of(exercise: Exercise) -> tuple[Mistake, ...]:
     return tuple(pkgutil.resolve_name(module).MISTAKES[key])
 
 
+@unwarned()
 def compare(
     exercise: Exercise,
     cases: Sequence[Case],
@@ -217,6 +242,7 @@ def _example(
     )
 
 
+@unwarned()
 def recognise(
     exercise: Exercise,
     cases: Sequence[Case],
@@ -236,29 +262,34 @@ def recognise(
 def _closest(
     exercise: Exercise, cases: Sequence[Case], observations: Observations, seed: int
 ) -> Mistake | None:
-    """The mistake that agrees with the observations on every case, or on most failing ones.
+    """The mistake that agrees with the observations on every case, or comes closest.
 
-    The second chance is for code that makes a declared mistake and one more.
+    Close enough is agreement on more than half of the cases on which either fails (code that
+    makes a declared mistake and one more), or on all on which the learner's fails (code that
+    makes it for some inputs only).
     """
     seen = observations.by_case
     expected = expected_observations(exercise, seed).by_case
     failing = _failing(exercise, cases, seen, expected)
-    best, closest = 0.5, None
+    best = (0.5, False, 0)
+    closest = None
     for known in _mistaken(exercise.name, seed):
-        concerned = [case for case in cases if case.name in failing | known.failing]
+        concerned = failing | known.failing
         alike = [
             case
-            for case in concerned
+            for case in cases
             if case.name in failing & known.failing
             and _alike(case, seen[case.name], known.observations[case.name])
         ]
-        telling = any(
+        telling = sum(
             _telling(case, seen[case.name], known.observations[case.name], expected[case.name])
             for case in alike
         )
-        share = len(alike) / len(concerned)
-        if telling and share > best:
-            best, closest = share, known.mistake
+        share, explains_all = len(alike) / len(concerned), len(alike) == len(failing)
+        if explains_all:
+            share = max(share, 0.5)  # the mistake is made, if only for some inputs
+        if telling and (share, explains_all, telling) > best:
+            best, closest = (share, explains_all, telling), known.mistake
     return closest
 
 

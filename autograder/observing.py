@@ -5,6 +5,7 @@ data. It decides nothing: whether that was right is judged elsewhere, from the d
 """
 
 import contextlib
+import dis
 import inspect
 import io
 import warnings
@@ -15,7 +16,15 @@ from typing import Any
 import numpy as np
 
 from autograder.declaring import Case, Exercise, Observation, Observations, Probe, Value
-from autograder.recording import changed, describe, fresh, record, record_problem
+from autograder.recording import (
+    attribute,
+    changed,
+    describe,
+    fresh,
+    printable,
+    record,
+    record_problem,
+)
 from autograder.watching import watch
 
 PRINT_LIMIT = 2000  # characters kept of what a function prints
@@ -83,12 +92,15 @@ def _observe_case(
         problem=observation.problem,
         changed=observation.changed,
         called=tuple(sorted(called)),
-        printed=output.getvalue(),
+        printed=printable(output.getvalue(), PRINT_LIMIT),
     )
 
 
 class _BoundedText(io.StringIO):
     """Keeps the start of what is written and drops the rest, however much it is."""
+
+    def close(self) -> None:
+        """Stay open: student code may close sys.stdout, and print again."""
 
     def write(self, text: str) -> int:
         room = PRINT_LIMIT - self.tell()
@@ -98,16 +110,23 @@ class _BoundedText(io.StringIO):
 
 
 @contextlib.contextmanager
+def unwarned() -> Iterator[None]:
+    """No warnings, and no errors in their place, whatever the notebook has set.
+
+    Warnings are no mistakes, and whoever turned them into errors did not mean our inputs.
+    """
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextlib.contextmanager
 def _quiet(output: io.StringIO) -> Iterator[None]:
-    # Warnings are no mistakes, and whoever turned them into errors in the notebook did not
-    # mean our inputs.
     with (
         contextlib.redirect_stdout(output),
         contextlib.redirect_stderr(output),
-        warnings.catch_warnings(),
-        np.errstate(all="ignore"),
+        unwarned(),
     ):
-        warnings.simplefilter("ignore")
         yield
 
 
@@ -127,8 +146,13 @@ def _refusal(exercise: Exercise, implementation: object) -> str:
     try:
         signature.bind(*expected)
     except TypeError:
+        if isinstance(implementation, type) and not exercise.name[:1].isupper():
+            return (
+                f"The check needs a function, and {describe(implementation)} is a class. Write "
+                f"def {exercise.signature}: and pass {name}."
+            )
         wanted = f"{len(expected)} argument{'' if len(expected) == 1 else 's'}"
-        shown = getattr(implementation, "__name__", name)
+        shown = attribute(implementation, "__name__") or name
         return (
             f"{name} is called with {wanted}, as {exercise.signature}, and yours is declared "
             f"as {shown}{_names_only(signature)}. Arguments of your own need a default value."
@@ -137,39 +161,49 @@ def _refusal(exercise: Exercise, implementation: object) -> str:
 
 
 def _names_only(signature: inspect.Signature) -> str:
-    plain = [
-        parameter.replace(annotation=inspect.Parameter.empty)
-        for parameter in signature.parameters.values()
-    ]
-    return str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+    """The signature without annotations, and without defaults, whose repr may do anything."""
+    names = (
+        f"{_stars(p)}{p.name}{'' if p.default is p.empty else '=…'}"
+        for p in signature.parameters.values()
+    )
+    return f"({', '.join(names)})"
+
+
+def _stars(parameter: inspect.Parameter) -> str:
+    if parameter.kind is parameter.VAR_KEYWORD:
+        return "**"
+    return "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
 
 
 def code_of(implementation: object) -> CodeType | None:
     """The code object of a function, or of a class's or callable's own method."""
-    function = inspect.unwrap(implementation) if callable(implementation) else implementation
-    for attribute in ("__code__", "forward", "__call__", "__init__"):
-        found = getattr(function, attribute, None)
-        code = found if attribute == "__code__" else getattr(found, "__code__", None)
+    function = implementation
+    with contextlib.suppress(Exception):  # a wrapper that wraps itself
+        function = inspect.unwrap(implementation)  # type: ignore[arg-type]
+    for name in ("__code__", "forward", "__call__", "__init__"):
+        found = attribute(function, name)
+        code = found if name == "__code__" else attribute(found, "__code__")
         if isinstance(code, CodeType):
             return code
     return None
 
 
 def _names_used(implementation: object) -> set[str]:
-    """Every global name that the implementation's code mentions, nested code included."""
+    """Every global name that the implementation's code reads, nested code included."""
     codes: list[CodeType] = []
     if isinstance(implementation, type):
-        for member in vars(implementation).values():
-            code = getattr(member, "__code__", None)
-            if isinstance(code, CodeType):
-                codes.append(code)
+        members = [attribute(member, "__code__") for member in vars(implementation).values()]
+        codes += [code for code in members if isinstance(code, CodeType)]
     else:
         code = code_of(implementation)
-        if code is not None:
-            codes.append(code)
+        codes += [code] if code is not None else []
     names: set[str] = set()
     while codes:
         code = codes.pop()
-        names.update(code.co_names)
+        names.update(
+            str(step.argval)
+            for step in dis.get_instructions(code)
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+        )
         codes.extend(item for item in code.co_consts if isinstance(item, CodeType))
     return names

@@ -10,7 +10,14 @@ import sys
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
-from types import CodeType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    CoroutineType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+)
 from typing import Any
 
 import numpy as np
@@ -18,6 +25,7 @@ import numpy as np
 from autograder.declaring import Problem, Value
 
 MESSAGE_LIMIT = 1000  # characters kept of an exception's message
+SIZE_LIMIT = 5_000_000  # numbers in one result; the largest expected ones have thousands
 STANDARD_LIBRARY = str(Path(traceback.__file__).parent)
 
 
@@ -46,6 +54,24 @@ def fresh(value: Any) -> Any:
     return copy.copy(value)
 
 
+def attribute(x: object, name: str) -> Any:
+    """The attribute, or None: looking one up can run student code, which can raise anything."""
+    try:
+        return getattr(x, name, None)
+    except Exception:
+        return None
+
+
+def type_name(kind: type) -> str:
+    """The class's real name, whatever its metaclass says."""
+    return str(type.__dict__["__name__"].__get__(kind))
+
+
+def printable(text: str, limit: int = MESSAGE_LIMIT) -> str:
+    """The start of a text, without what no file can hold (lone surrogates)."""
+    return text[:limit].encode("utf-8", "replace").decode("utf-8")
+
+
 def describe(x: object) -> str:
     """The type of x in words, for sentences like "it returned …"."""
     kind = type(x)
@@ -56,40 +82,61 @@ def describe(x: object) -> str:
         return f"a {word} of shape {tuple(x.shape)}"  # type: ignore[attr-defined]
     if kind in (list, tuple, dict, set):
         count = len(x)  # type: ignore[arg-type]
-        return f"a {kind.__name__} of {count} item{'' if count == 1 else 's'}"
-    if callable(x):
-        return f"the function {getattr(x, '__name__', '')}".strip()
-    return f"{'an' if kind.__name__[:1].lower() in 'aeiou' else 'a'} {kind.__name__}"
+        return f"a {type_name(kind)} of {count} item{'' if count == 1 else 's'}"
+    if issubclass(kind, type):
+        return f"the class {type_name(x)}"  # type: ignore[arg-type]
+    if issubclass(kind, CoroutineType):
+        return "a coroutine: the function is declared with async, which has to go"
+    if issubclass(kind, GeneratorType):
+        return "a generator: the function says yield where it should say return"
+    if issubclass(kind, FunctionType | BuiltinFunctionType | MethodType):
+        return f"the function {attribute(x, '__name__')}"
+    name = printable(type_name(kind))
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 def record(x: object) -> Value:
-    """Reduce one returned object to a `Value`."""
+    """Reduce one returned object to a `Value`. Never raises: what cannot be read is "other"."""
     kind, words = type(x), describe(x)
     if x is None:
         return Value("none", description=words)
+    if kind is int and abs(x) >= 2**63:  # type: ignore[arg-type]
+        return Value("other", description="a whole number of more than 18 digits")
     if kind in (bool, int, float, complex):
         return Value("number", data=x, dtype=kind.__name__, description=words)
     if kind is str:
-        return Value("text", data=x, description=words)
-    if is_tensor(x):
-        return _record_tensor(x, words)
-    if issubclass(kind, np.ndarray | np.generic):
-        plain = np.array(x, copy=True, order="C", subok=False)
-        if plain.dtype.kind not in "biufc":
-            return Value("other", description=f"a NumPy array of dtype {plain.dtype}")
-        return Value("array", data=plain, dtype=plain.dtype.name, description=words)
+        return Value("text", data=printable(str(x)), description=words)
+    try:
+        if is_tensor(x):
+            return _record_tensor(x, words)
+        if issubclass(kind, np.ndarray | np.generic):
+            return _record_array(x, words)
+    except Exception:  # layouts that have no plain form: sparse, quantised, nested
+        return Value("other", description=f"{words} that cannot be read as plain numbers")
     return Value("other", description=words)
+
+
+def _record_array(x: Any, words: str) -> Value:
+    if x.size > SIZE_LIMIT:
+        return Value("other", description=f"{words}, too many numbers to look at")
+    plain = np.array(x, copy=True, order="C", subok=False)
+    if plain.dtype.kind not in "biufc":
+        return Value("other", description=f"{words} and dtype {plain.dtype}, not of numbers")
+    return Value("array", data=plain, dtype=plain.dtype.name, description=words)
 
 
 def _record_tensor(x: Any, words: str) -> Value:
     torch = torch_if_loaded()
     with torch._C.DisableTorchFunctionSubclass():
         plain = torch.Tensor.detach(x).as_subclass(torch.Tensor)
+        if plain.numel() > SIZE_LIMIT:
+            return Value("other", description=f"{words}, too many numbers to look at")
         dtype = str(plain.dtype).removeprefix("torch.")
         device = str(plain.device)
-        if device == "meta":
-            return Value("tensor", np.empty(0), dtype, device, f"{words} on the meta device")
-        plain = plain.to("cpu").resolve_conj().resolve_neg().to_dense()
+        if device == "meta":  # a shape without numbers
+            numbers = np.broadcast_to(np.float64(np.nan), tuple(plain.shape))
+            return Value("tensor", numbers, dtype, device, f"{words} on the meta device")
+        plain = plain.to("cpu").resolve_conj().resolve_neg()
         if plain.dtype == torch.bfloat16:
             plain = plain.float()
         return Value("tensor", plain.contiguous().numpy().copy(), dtype, device, words)
@@ -122,16 +169,18 @@ def record_problem(error: BaseException, home: CodeType | None) -> Problem:
     if not own:
         own = [frame for frame in frames if _is_student_file(frame.filename)]
     try:
-        message = str(error)[:MESSAGE_LIMIT]
-    except Exception:  # an exception of the student's own whose __str__ fails
+        message = printable(str(error))
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # an exception of the student's own whose __str__ fails
         message = ""
     where = own[-1] if own else None
     return Problem(
-        type=type(error).__name__,
+        type=type_name(type(error)),
         message=message,
-        parents=tuple(parent.__name__ for parent in type(error).__mro__[1:-1]),
+        parents=tuple(type_name(parent) for parent in type(error).__mro__[1:-1]),
         function=where.name if where else "",
-        line=(where.line or "").strip() if where else "",
+        line=printable((where.line or "").strip()) if where else "",
         line_number=(where.lineno or 0) if where else 0,
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from autograder.declaring import Value
+from autograder.observing import unwarned
 from autograder.recording import is_tensor
 from autograder.verdicts import Example, Verdict
 
@@ -27,6 +28,7 @@ PROBLEM_EDGE = "#b35806"
 CELL = "border:1px solid #8888;padding:.15em .5em;text-align:right"
 
 
+@unwarned()
 def to_text(verdict: Verdict) -> str:
     """The verdict for a terminal: its message and, if there is one, the example in numbers."""
     lines = [verdict.message]
@@ -55,6 +57,7 @@ def _array_text(value: Any) -> str:
     return np.array2string(array, precision=4, suppress_small=True)
 
 
+@unwarned()
 def to_html(verdict: Verdict) -> str:
     """The verdict as a card: what happened, the likely cause, what to try, and the example."""
     edge = EDGES.get(verdict.outcome, PROBLEM_EDGE)

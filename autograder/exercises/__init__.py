@@ -34,18 +34,24 @@ def of_lesson(lesson: int) -> tuple[Exercise, ...]:
     return tuple(exercise for exercise in iterate() if exercise.lesson == lesson)
 
 
-@functools.cache
-def find(name: str) -> Exercise:
+def find(name: object) -> Exercise:
     """The exercise of this name. Raises UnknownExercise, naming those that come close."""
-    names = []
-    for exercise in iterate():
-        if exercise.name == name:
-            return exercise
-        names.append(exercise.name)
-    close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    if type(name) is not str:
+        raise UnknownExercise('An exercise goes by its name in quotes, such as "softmax".')
+    found = _find(name)
+    if found is not None:
+        return found
+    names = [exercise.name for exercise in iterate()]
+    close = difflib.get_close_matches(name[:60], names, n=3, cutoff=0.5)
+    shown = repr(name if len(name) <= 60 else f"{name[:60]}…")
     said = (
         f"Did you mean {' or '.join(map(repr, close))}?"
         if close
-        else (f"The exercises are {', '.join(names)}.")
+        else f"The exercises are {', '.join(names)}."
     )
-    raise UnknownExercise(f"There is no exercise named {name!r}. {said}")
+    raise UnknownExercise(f"There is no exercise named {shown}. {said}")
+
+
+@functools.cache
+def _find(name: str) -> Exercise | None:
+    return next((exercise for exercise in iterate() if exercise.name == name), None)

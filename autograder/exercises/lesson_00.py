@@ -37,10 +37,22 @@ def weighted_average_cases(rng: np.random.Generator) -> Sequence[Case]:
             shares(rng, 3, 3),
         ),
         case(
-            "three axes",
-            "has two leading axes: … in the shapes stands for any number of them.",
-            normal(rng, 2, 3, 5),
-            shares(rng, 2, 3, 5),
+            "the same sizes again",
+            "has sizes as before and other numbers: nothing may be kept between calls.",
+            normal(rng, 2, 5),
+            shares(rng, 2, 5),
+        ),
+        case(
+            "several leading axes",
+            "has three leading axes: the … in the shapes stands for any number of them.",
+            normal(rng, 2, 3, 2, 5),
+            shares(rng, 2, 3, 2, 5),
+        ),
+        case(
+            "one row",
+            "has one row, whose axis of length 1 has to stay.",
+            normal(rng, 1, 7),
+            shares(rng, 1, 7),
         ),
         case(
             "one number each",

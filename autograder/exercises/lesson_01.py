@@ -23,6 +23,19 @@ LIBRARY_SOFTMAX = (
     "tensorflow.nn.softmax",
 )
 
+# What several exercises' cases are for; a learner reads it after "This case".
+EQUAL = "has all sizes equal, but different numbers in each array."
+EQUAL_BATCH = "has all sizes equal, and a leading axis before them."
+ONE_LEADING = "has one leading axis; the … in the shapes stands for any number of them."
+LEADING = "has several leading axes; the … in the shapes stands for any number of them."
+AGAIN = "has the sizes of an earlier case and other numbers: nothing may be kept between calls."
+BATCH_OF_ONE = "has a leading axis of length 1, which has to stay."
+ONE_QUERY = "has one query only."
+ONE_KEY = "has one key only, so that its axis has length 1, and has to stay."
+LARGE = "has scores in the thousands beside small ones, where a careless exp() overflows."
+FLOAT32 = "has float32 inputs."
+PERMUTED = "has inputs that lie in memory in another order."
+
 MAP = ("query", "key")
 OUTPUT = ("query", "d_v")
 
@@ -38,34 +51,22 @@ def dot_product_scores_cases(rng: np.random.Generator) -> Sequence[Case]:
             readable(rng, 2, 3),
             readable(rng, 4, 3),
         ),
-        case(
-            "as many queries as keys",
-            "has as many queries as keys, and as many numbers in each.",
-            normal(rng, 3, 3),
-            normal(rng, 3, 3),
-        ),
-        case(
-            "a batch",
-            "has two leading axes (a batch, and something else): … stands for any number of them.",
-            normal(rng, 2, 3, 5, 7),
-            normal(rng, 2, 3, 6, 7),
-        ),
-        case(
-            "one leading axis", "has one leading axis.", normal(rng, 3, 2, 5), normal(rng, 3, 6, 5)
-        ),
-        case("a single query", "has one query only.", normal(rng, 2, 1, 5), normal(rng, 2, 3, 5)),
+        case("equal sizes", EQUAL, normal(rng, 3, 3), normal(rng, 3, 3)),
+        case("equal sizes, in a batch", EQUAL_BATCH, normal(rng, 2, 5, 5), normal(rng, 2, 5, 5)),
+        case("one leading axis", ONE_LEADING, normal(rng, 3, 2, 5), normal(rng, 3, 6, 5)),
+        case("the same sizes again", AGAIN, normal(rng, 3, 2, 5), normal(rng, 3, 6, 5)),
+        case("two leading axes", LEADING, normal(rng, 2, 3, 5, 7), normal(rng, 2, 3, 6, 7)),
+        case("three leading axes", LEADING, normal(rng, 2, 3, 2, 5, 7), normal(rng, 2, 3, 2, 6, 7)),
+        case("a batch of one", BATCH_OF_ONE, normal(rng, 1, 5, 3), normal(rng, 1, 6, 3)),
+        case("a single query", ONE_QUERY, normal(rng, 2, 1, 5), normal(rng, 2, 3, 5)),
+        case("a single key", ONE_KEY, normal(rng, 3, 6, 5), normal(rng, 3, 1, 5)),
         case(
             "float32",
-            "has float32 inputs.",
+            FLOAT32,
             normal(rng, 3, 5, dtype=np.float32),
             normal(rng, 2, 5, dtype=np.float32),
         ),
-        case(
-            "not contiguous",
-            "has inputs that lie in memory in another order.",
-            permuted(rng, 2, 3, 5),
-            permuted(rng, 2, 6, 5),
-        ),
+        case("not contiguous", PERMUTED, permuted(rng, 2, 3, 5), permuted(rng, 2, 6, 5)),
     )
 
 
@@ -73,8 +74,10 @@ def softmax_cases(rng: np.random.Generator) -> Sequence[Case]:
     def case(name: str, purpose: str, scores: Array) -> Case:
         return Case(name, purpose, {"scores": scores}, magnitude=float(np.abs(scores).max()))
 
-    far_apart = normal(rng, 3, 5)
-    far_apart += np.array([[1e4], [0.0], [-1e4]])
+    far_apart = normal(rng, 2, 3, 5)
+    far_apart += np.array([1e4, 0.0, -1e4])[:, None]
+    tied = readable(rng, 2, 4)
+    tied[0] = tied[0, 0]
     return (
         case("one row", "is a single row of three scores.", readable(rng, 3)),
         case(
@@ -82,14 +85,20 @@ def softmax_cases(rng: np.random.Generator) -> Sequence[Case]:
             "has a row of scores for each of two queries.",
             readable(rng, 2, 3),
         ),
-        case("a square map", "has as many queries as keys.", normal(rng, 4, 4)),
-        case("one leading axis", "has one leading axis.", normal(rng, 3, 2, 5)),
-        case(
-            "a batch with heads",
-            "has two leading axes: … stands for any number of them.",
-            normal(rng, 2, 3, 5, 7),
-        ),
+        case("a square map", EQUAL, normal(rng, 4, 4)),
+        case("square maps, in a batch", EQUAL_BATCH, normal(rng, 2, 5, 5)),
+        case("one leading axis", ONE_LEADING, normal(rng, 3, 2, 5)),
+        case("the same sizes again", AGAIN, normal(rng, 3, 2, 5)),
+        case("two leading axes", LEADING, normal(rng, 2, 3, 5, 7)),
+        case("three leading axes", LEADING, normal(rng, 2, 3, 2, 4, 5)),
+        case("a batch of one", BATCH_OF_ONE, normal(rng, 1, 6, 4)),
         case("a single key", "has one key only, which gets all the weight.", normal(rng, 2, 4, 1)),
+        case("equal scores", "has a row in which all scores are equal.", tied),
+        case(
+            "some weights tiny",
+            "has scores far enough apart for some weights to be tiny, but not 0.",
+            normal(rng, 3, 8, scale=5),
+        ),
         case(
             "scores in the thousands",
             "has scores as large as ±10,000, where a careless exp() overflows.",
@@ -97,20 +106,21 @@ def softmax_cases(rng: np.random.Generator) -> Sequence[Case]:
         ),
         case(
             "rows far apart",
-            "has one row of scores near 10,000 and one near −10,000.",
+            "has some rows of scores near 10,000 and some near −10,000.",
             far_apart,
         ),
-        case("float32", "has float32 scores.", normal(rng, 3, 6, dtype=np.float32)),
+        case(
+            "all far below zero",
+            "has all its scores near −10,000, where exp() alone gives 0.",
+            normal(rng, 3, 6) - 1e4,
+        ),
+        case("float32", FLOAT32, normal(rng, 3, 6, dtype=np.float32)),
         case(
             "float32, large",
             "has float32 scores of some hundreds, beyond what exp() can hold in float32.",
             normal(rng, 3, 5, dtype=np.float32, scale=200),
         ),
-        case(
-            "not contiguous",
-            "has scores that lie in memory in another order.",
-            permuted(rng, 2, 3, 5),
-        ),
+        case("not contiguous", PERMUTED, permuted(rng, 2, 3, 5)),
     )
 
 
@@ -121,11 +131,22 @@ def attention_case(name: str, purpose: str, q: Array, k: Array, v: Array) -> Cas
 
 
 def attention_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def drawn(*batch: int, n_q: int, n_k: int, d_k: int, d_v: int) -> tuple[Array, Array, Array]:
+        shapes = (n_q, d_k), (n_k, d_k), (n_k, d_v)
+        q, k, v = (normal(rng, *batch, *shape) for shape in shapes)
+        return q, k, v
+
+    def large(*batch: int) -> tuple[Array, Array, Array]:
+        q, k, v = drawn(*batch, n_q=3, n_k=6, d_k=5, d_v=2)
+        q, k = 30 * q, 30 * k
+        k[..., 0] = np.abs(k[..., 0]) + 30
+        # Rows of very different size: one query matches a key strongly, one hardly matches any,
+        # and one is opposed to all.
+        q[..., 0, :], q[..., 1, :] = 2 * k[..., 2, :], q[..., 1, :] / 100
+        q[..., 2, :] = np.array([-100.0, 0, 0, 0, 0])
+        return q, k, v
+
     case = attention_case
-    keys = normal(rng, 6, 5, scale=30)
-    # One query matches a key strongly, one hardly matches any: rows of very different size.
-    queries = normal(rng, 3, 5, scale=30)
-    queries[0], queries[1] = 2 * keys[2], queries[1] / 100
     return (
         case(
             "two queries, three keys",
@@ -134,51 +155,30 @@ def attention_cases(rng: np.random.Generator) -> Sequence[Case]:
             readable(rng, 3, 5),
             readable(rng, 3, 2),
         ),
+        case("equal sizes", EQUAL, *drawn(n_q=5, n_k=5, d_k=5, d_v=5)),
+        case("equal sizes, in a batch", EQUAL_BATCH, *drawn(2, n_q=4, n_k=4, d_k=4, d_v=4)),
+        case("one leading axis", ONE_LEADING, *drawn(2, n_q=6, n_k=3, d_k=5, d_v=7)),
+        case("the same sizes again", AGAIN, *drawn(2, n_q=6, n_k=3, d_k=5, d_v=7)),
+        case("two leading axes", LEADING, *drawn(2, 3, n_q=5, n_k=6, d_k=7, d_v=8)),
+        case("three leading axes", LEADING, *drawn(2, 3, 2, n_q=3, n_k=5, d_k=6, d_v=4)),
+        case("a batch of one", BATCH_OF_ONE, *drawn(1, n_q=3, n_k=6, d_k=5, d_v=2)),
+        case("a single query", ONE_QUERY, *drawn(2, n_q=1, n_k=3, d_k=5, d_v=6)),
+        case("a single key", ONE_KEY, *drawn(3, n_q=6, n_k=1, d_k=5, d_v=2)),
         case(
-            "equal sizes",
-            "has all sizes equal, but three different arrays.",
-            normal(rng, 5, 5),
-            normal(rng, 5, 5),
-            normal(rng, 5, 5),
+            "values of one number",
+            "has values of one number each.",
+            *drawn(3, n_q=2, n_k=6, d_k=5, d_v=1),
         ),
-        case(
-            "a batch",
-            "has two leading axes, and all sizes different.",
-            normal(rng, 2, 3, 5, 7),
-            normal(rng, 2, 3, 6, 7),
-            normal(rng, 2, 3, 6, 8),
-        ),
-        case(
-            "one leading axis",
-            "has one leading axis, and more queries than keys.",
-            normal(rng, 2, 6, 5),
-            normal(rng, 2, 3, 5),
-            normal(rng, 2, 3, 7),
-        ),
-        case(
-            "a single query",
-            "has one query only.",
-            normal(rng, 2, 1, 5),
-            normal(rng, 2, 3, 5),
-            normal(rng, 2, 3, 6),
-        ),
-        case(
-            "scores in the thousands",
-            "has scores in the thousands beside small ones, where a careless exp() overflows.",
-            queries,
-            keys,
-            normal(rng, 6, 2),
-        ),
+        case("scores in the thousands", LARGE, *large()),
+        case("scores in the thousands, in a batch", LARGE, *large(2)),
         case(
             "float32",
-            "has float32 inputs.",
-            normal(rng, 3, 5, dtype=np.float32),
-            normal(rng, 2, 5, dtype=np.float32),
-            normal(rng, 2, 6, dtype=np.float32),
+            FLOAT32,
+            *(a.astype(np.float32) for a in drawn(n_q=3, n_k=2, d_k=5, d_v=6)),
         ),
         case(
             "not contiguous",
-            "has inputs that lie in memory in another order.",
+            PERMUTED,
             permuted(rng, 2, 3, 5),
             permuted(rng, 2, 6, 5),
             permuted(rng, 2, 6, 7),
@@ -194,25 +194,26 @@ def self_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
         return Case(name, purpose, arguments, magnitude=largest * max(1.0, size))
 
     def drawn(
-        *batch: int,
-        n: int,
-        d_model: int,
-        d_k: int,
-        d_v: int,
-        scale: float = 1.0,
-        dtype: type = np.float64,
+        *batch: int, n: int, d_model: int, d_k: int, d_v: int
     ) -> tuple[Array, Array, Array, Array]:
         # Divided by √d_model, a projection keeps the size of its input: moderate scores.
         size = 1 / np.sqrt(d_model)
         return (
-            normal(rng, *batch, n, d_model, scale=scale, dtype=dtype),
-            normal(rng, d_model, d_k, scale=size, dtype=dtype),
-            normal(rng, d_model, d_k, scale=size, dtype=dtype),
-            normal(rng, d_model, d_v, scale=size, dtype=dtype),
+            normal(rng, *batch, n, d_model),
+            normal(rng, d_model, d_k, scale=size),
+            normal(rng, d_model, d_k, scale=size),
+            normal(rng, d_model, d_v, scale=size),
         )
 
-    large = drawn(n=6, d_model=7, d_k=5, d_v=3, scale=40.0)
-    large[0][1] /= 100  # one short word among long ones: rows of very different size
+    def large(*batch: int) -> tuple[Array, Array, Array, Array]:
+        x, w_q, w_k, w_v = drawn(*batch, n=6, d_model=7, d_k=5, d_v=3)
+        x *= 40
+        x[..., 1, :] /= 100  # one short word among long ones: rows of very different size
+        # The query of word 2 is opposed to all keys, so that its scores are far below zero.
+        x[..., 0], x[..., 2, 1] = np.abs(x[..., 0]) + 40, -100
+        w_k[:, 0], w_q[:, 0] = np.eye(7)[0], np.eye(7)[1] * 5
+        return x, w_q, w_k, w_v
+
     return (
         case(
             "three words",
@@ -232,32 +233,32 @@ def self_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
             "has as many words as each word has numbers.",
             *drawn(n=5, d_model=5, d_k=5, d_v=5),
         ),
-        case(
-            "a batch of sentences",
-            "has two sentences, and all sizes different.",
-            *drawn(2, n=6, d_model=7, d_k=5, d_v=3),
-        ),
-        case(
-            "two leading axes",
-            "has two leading axes: … stands for any number of them.",
-            *drawn(2, 3, n=7, d_model=6, d_k=5, d_v=8),
-        ),
+        case("equal sizes, in a batch", EQUAL_BATCH, *drawn(2, n=4, d_model=4, d_k=4, d_v=4)),
+        case("one leading axis", ONE_LEADING, *drawn(2, n=6, d_model=7, d_k=5, d_v=3)),
+        case("the same sizes again", AGAIN, *drawn(2, n=6, d_model=7, d_k=5, d_v=3)),
+        case("two leading axes", LEADING, *drawn(2, 3, n=7, d_model=6, d_k=5, d_v=8)),
+        case("three leading axes", LEADING, *drawn(2, 3, 2, n=5, d_model=4, d_k=3, d_v=6)),
+        case("a batch of one", BATCH_OF_ONE, *drawn(1, n=6, d_model=3, d_k=5, d_v=4)),
         case(
             "a single word",
             "has one word, which can only attend to itself.",
             *drawn(2, n=1, d_model=3, d_k=5, d_v=6),
         ),
         case(
-            "scores in the thousands",
-            "has scores in the thousands beside small ones, where a careless exp() overflows.",
-            *large,
+            "values of one number",
+            "has values of one number each.",
+            *drawn(2, n=6, d_model=7, d_k=5, d_v=1),
         ),
+        case("scores in the thousands", LARGE, *large()),
+        case("scores in the thousands, in a batch", LARGE, *large(2)),
         case(
-            "float32", "has float32 inputs.", *drawn(n=6, d_model=3, d_k=5, d_v=2, dtype=np.float32)
+            "float32",
+            FLOAT32,
+            *(a.astype(np.float32) for a in drawn(n=6, d_model=3, d_k=5, d_v=2)),
         ),
         case(
             "not contiguous",
-            "has inputs that lie in memory in another order.",
+            PERMUTED,
             permuted(rng, 2, 3, 6),
             permuted(rng, 6, 5),
             permuted(rng, 6, 5),

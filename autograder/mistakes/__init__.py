@@ -1,6 +1,17 @@
 """Wrong implementations that people really write, one module per lesson.
 
-Each module has MISTAKES: exercise name → tuple of `Mistake`. Several entries may share an
-id where the same mistake is written in ways that fail differently. They are loaded only
-where judging happens, never beside student code.
+Each lesson's module has MISTAKES: exercise name → tuple of `Mistake`. They are loaded only where
+judging happens, never beside student code.
 """
+
+from collections.abc import Callable
+from typing import Any
+
+from autograder.declaring import Mistake
+
+
+def ways(
+    id: str, happened: str, advice: str, *implementations: Callable[..., Any]
+) -> tuple[Mistake, ...]:
+    """One mistake, in the several ways of making it that fail differently."""
+    return tuple(Mistake(id, happened, advice, each) for each in implementations)

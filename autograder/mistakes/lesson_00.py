@@ -50,6 +50,36 @@ MISTAKES = {
             lambda values, weights: (values + weights).sum(axis=-1),
         ),
         Mistake(
+            "axis-kept",
+            "the last axis is still there, with length 1.",
+            "leave keepdims out: one number is left for each row.",
+            lambda values, weights: (values * weights).sum(axis=-1, keepdims=True),
+        ),
+        Mistake(
+            "matrix-product",
+            "np.dot combines every row with every other row's weights, or does not fit at all.",
+            "multiply number by number with `*`, then add up over the last axis.",
+            np.dot,
+        ),
+        Mistake(
+            "size-one-squeezed",
+            "squeeze() removes every axis of length 1, and one of them was a row's.",
+            "leave squeeze() out.",
+            lambda values, weights: np.squeeze((values * weights).sum(axis=-1)),
+        ),
+        Mistake(
+            "last-number-forgotten",
+            "one number of each row is left out.",
+            "range(n) runs over all n numbers, from 0 to n − 1.",
+            lambda values, weights: (values * weights)[..., :-1].sum(axis=-1),
+        ),
+        Mistake(
+            "sign-lost",
+            "negative numbers count as positive ones.",
+            "leave abs() out.",
+            lambda values, weights: (np.abs(values) * weights).sum(axis=-1),
+        ),
+        Mistake(
             "weights-not-used-in-sum",
             "the numbers are added up without their weights.",
             "multiply each number by its weight before you add up.",

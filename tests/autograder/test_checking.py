@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
@@ -103,17 +104,33 @@ def test_hints_climb_the_ladder(home: Path, capsys: pytest.CaptureFixture[str]) 
     assert shown == ["Hint 1 of 3", "Hint 2 of 3", "Hint 3 of 3", "Hint 3 of 3"]
     hint("softmax", 1)
     assert "Hint 1 of 3" in capsys.readouterr().out
+    hint("softmax", np.int64(2))
+    assert "Hint 2 of 3" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("number", [9, 0, -1, 1.0, "1", [1], np.ones(2)])
+def test_a_hint_that_does_not_exist(number: object) -> None:
     with pytest.raises(CheckFailed, match="hints 1 to 3"):
-        hint("softmax", 9)
+        hint("softmax", number)
+
+
+@pytest.mark.parametrize("name", [["softmax"], {}, None, np.ones(2), one_head.softmax])
+def test_a_hint_for_no_name(name: object) -> None:
+    with pytest.raises(CheckFailed, match="by its name in quotes"):
+        hint(name)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("softmx", one_head.softmax), "'softmax'"),
-        (("softmax",), "in quotes and then the function"),
+        (("softmax",), "name in quotes and your function"),
         ((one_head.softmax,), 'check("softmax", softmax)'),
-        ((one_head.softmax, "softmax"), "in quotes and then the function"),
+        ((), 'check("softmax", softmax)'),
+        (("softmax", one_head.softmax, 3), "takes two things"),
+        ((["softmax"], one_head.softmax), "name in quotes and your function"),
+        (("x" * 100_000, one_head.softmax), "xxx…"),
+        ((one_head.softmax, "softmax"), "name in quotes and your function"),
         (("", one_head.softmax), "The exercises are"),
     ],
 )

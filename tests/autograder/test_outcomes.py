@@ -1,15 +1,16 @@
 """Each of the seven outcomes, and bad input of every kind, as sentences."""
 
 import functools
+import sys
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from autograder import judge
+from autograder import exercises, judge
 from autograder.exercises import UnknownExercise
+from autograder.judging import DEFAULT_SEED, make_cases
 from autograder.rendering import to_html, to_text
 from autograder.verdicts import OUTCOMES, Verdict
 from course.attention import one_head
@@ -43,55 +44,140 @@ def undefined_name(scores: Any) -> Any:
     return numpy.exp(scores)  # type: ignore[name-defined]  # noqa: F821
 
 
+def closes_stdout(scores: Any) -> Any:
+    sys.stdout.close()
+    print("still here")
+    return right(scores)
+
+
+def yields(scores: Any) -> Any:
+    yield right(scores)
+
+
+async def is_async(scores: Any) -> Any:
+    return right(scores)
+
+
+class Softmax:
+    def forward(self, scores: Any) -> Any:
+        return right(scores)
+
+
+class Hostile:
+    """Whatever is asked of it but a call fails."""
+
+    def __call__(self, scores: Any) -> Any:
+        raise RuntimeError("called")
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
 def noisy(scores: Any) -> Any:
     print("<b>rows</b>", scores.shape)
     warnings.warn("careful", stacklevel=1)
     return right(scores)
 
 
-CASES: list[tuple[Callable[..., Any] | object, str, str | None, str]] = [
-    (right, "correct", None, "All 11 cases hold"),
-    (noisy, "correct", None, "All 11 cases hold"),
-    (functools.partial(right), "correct", None, "All 11 cases hold"),
+COUNT = len(make_cases(exercises.find("softmax"), DEFAULT_SEED))
+
+CASES: list[tuple[object, str, str | None, str]] = [
+    (right, "correct", None, f"All {COUNT} cases hold"),
+    (noisy, "correct", None, "cases hold"),
+    (functools.partial(right), "correct", None, "cases hold"),
     (stub, "not attempted", None, "still the stub"),
-    (half_written, "error", None, "NotImplementedError"),
-    (lambda scores: None, "wrong type", "returned-none", "without a return line"),
+    (half_written, "error", None, "put code in its place"),
+    (lambda scores: None, "wrong type", "returned-none", "end the function with a return line"),
     (lambda scores: right(scores).tolist(), "wrong type", None, "list of 3 items"),
     (lambda scores: "weights", "wrong type", None, "is a str"),
+    (lambda scores: int, "wrong type", None, "is the class int"),
     (lambda scores: right(scores).astype(str), "wrong type", None, "dtype <U32"),
+    (lambda scores: right(scores).astype(object), "wrong type", None, "dtype object"),
     (lambda scores: right(scores).astype(np.float16), "wrong type", None, "dtype float16"),
+    (lambda scores: right(scores).astype(np.float32), "wrong type", None, "dtype float32"),
     (lambda scores: right(scores) > 0, "wrong type", None, "dtype bool"),
     (lambda scores: (right(scores), 1), "wrong type", None, "tuple of 2 items"),
-    (lambda scores: right(scores).sum(-1), "wrong shape", None, "axes instead of"),
-    (lambda scores: right(scores)[..., :1], "wrong shape", None, "key axis holds 1 instead of 3"),
-    (lambda scores: right(scores) * np.nan, "wrong values", "nan", "NaN"),
+    (lambda scores: 10**400, "wrong type", None, "more than 18 digits"),
+    (lambda scores: np.broadcast_to(0.0, (3000, 3000)), "wrong type", None, "too many numbers"),
+    (lambda scores: right(scores).sum(-1), "wrong shape", None, "0 axes instead of 1"),
+    (lambda scores: right(scores)[..., :1], "wrong shape", None, "key axis has length 1"),
+    (lambda scores: right(scores) * np.nan, "wrong values", "nan", "0/0"),
     (lambda scores: right(scores) * 2, "wrong values", None, "2 times the expected"),
     (lambda scores: right(scores) * 0, "wrong values", None, "all of yours are 0"),
     (lambda scores: right(scores) + 0.5, "wrong values", None, "plus 0.5"),
-    (changes_its_input, "wrong values", "changed-input", "in place"),
-    (lambda scores: right(scores).astype(np.float32), "wrong type", None, "dtype float32"),
+    (lambda scores: right(scores) + 1e-4, "wrong values", None, "nearly right"),
+    (lambda scores: right(scores) * 1e308, "wrong values", None, "wrong"),
+    (changes_its_input, "wrong values", "changed-input", "x.copy()"),
     (lambda scores: 1 / 0, "error", None, "ZeroDivisionError"),
     (undefined_name, "error", None, "run the cells above"),
     (calls_exit, "error", None, "SystemExit"),
+    (closes_stdout, "correct", None, "cases hold"),
+    (yields, "wrong type", None, "yield where it should say return"),
+    (is_async, "wrong type", None, "declared with async"),
+    (lambda scores: {"weights": scores}, "wrong type", None, "is a dict"),
+    (Softmax, "wrong type", "not-callable", "the class Softmax is a class"),
     (lambda a, b: a, "wrong type", "not-callable", "softmax(scores)"),
+    (lambda a, b, c=3, *d, **e: a, "wrong type", "not-callable", "(a, b, c=…, *d, **e)"),
     (lambda: 3, "wrong type", "not-callable", "softmax(scores)"),
     (3, "wrong type", "not-callable", "without parentheses"),
     (None, "wrong type", "not-callable", "None"),
     (np.ones(3), "wrong type", "not-callable", "NumPy array of shape (3,)"),
+    (Hostile(), "error", None, "RuntimeError"),
 ]
 
 
-@pytest.mark.parametrize(("implementation", "outcome", "mistake", "words"), CASES)
+@pytest.mark.parametrize(
+    ("implementation", "outcome", "mistake", "words"), CASES, ids=range(len(CASES))
+)
+@pytest.mark.filterwarnings("ignore:coroutine")
 def test_outcome(implementation: object, outcome: str, mistake: str | None, words: str) -> None:
-    verdict = judge("softmax", implementation)
+    # A learner may have turned warnings and rounding into errors; that is not our business.
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        verdict = judge("softmax", implementation)
+        shown = to_text(verdict), to_html(verdict)
     assert (verdict.outcome, verdict.mistake) == (outcome, mistake), verdict.message
     assert words in verdict.message
     assert verdict.outcome in OUTCOMES
     assert 0.0 <= verdict.score <= 1.0
     assert (verdict.score == 1.0) == (outcome == "correct")
-    for shown in (to_text(verdict), to_html(verdict)):
-        assert "Traceback" not in shown
-        assert "site-packages" not in shown
+    for text in shown:
+        assert "Traceback" not in text
+        assert "site-packages" not in text
+        text.encode("utf-8")
+
+
+@pytest.mark.parametrize("seed", [-1, None, 1.5, "a", [1, 2]])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    with pytest.raises(ValueError, match="A seed is a whole number from 0 on"):
+        judge("softmax", right, seed=seed)
+
+
+def test_what_no_file_can_hold_is_replaced() -> None:
+    def surrogates(scores: Any) -> Any:
+        print("\ud800")
+        raise ValueError("\udfff")
+
+    verdict = judge("softmax", surrogates)
+    to_html(verdict).encode("utf-8")
+    to_text(verdict).encode("utf-8")
+
+
+def test_something_kept_between_calls_is_found_with_any_seed() -> None:
+    memo: dict[Any, Any] = {}
+
+    def remembers(scores: Any) -> Any:
+        return memo.setdefault(scores.shape, right(scores))
+
+    assert judge("softmax", remembers).outcome == "wrong values"
+
+
+def test_a_mistake_made_for_some_inputs_only_is_named() -> None:
+    def transposes_squares(x: Any, w_q: Any, w_k: Any, w_v: Any) -> Any:
+        w_q, w_k, w_v = (w.T if w.shape[0] == w.shape[1] else w for w in (w_q, w_k, w_v))
+        return one_head.self_attention(x, w_q, w_k, w_v)
+
+    assert judge("self_attention", transposes_squares).mistake == "projection-transposed"
 
 
 def test_float32_for_float64_is_a_wrong_type_but_wider_is_fine() -> None:
@@ -176,6 +262,8 @@ def test_pairs() -> None:
 
     assert judge("attention", attention).correct
     assert judge("attention", lambda q, k, v: list(attention(q, k, v))).correct
+    nones = judge("attention", lambda q, k, v: (attention(q, k, v)[0], None))
+    assert nones.mistake == "returned-none" and "array of weights is None" in nones.message
     only = judge("attention", lambda q, k, v: attention(q, k, v)[0])
     assert only.outcome == "wrong type" and only.mistake == "output-only"
     three = judge("attention", lambda q, k, v: (*attention(q, k, v), 3))
@@ -204,6 +292,17 @@ def test_a_wrong_helper_is_to_be_mended_first() -> None:
     verdict = mend(RIGHT_SCORES + WRONG_SOFTMAX + ATTENTION, "attention")
     assert verdict.mend_first == "softmax"
     assert "Mend softmax first" in verdict.message
+
+
+def test_a_method_that_bears_a_helpers_name_is_not_the_helper() -> None:
+    method = (
+        "class Mine:\n    @staticmethod\n    def softmax(s):\n"
+        "        e = np.exp(s - s.max(-1, keepdims=True))\n"
+        "        return e / e.sum(-1, keepdims=True)\n"
+    )
+    calling = ATTENTION.replace("softmax(", "Mine.softmax(").replace("weights @ v", "weights @ k")
+    verdict = mend(RIGHT_SCORES + WRONG_SOFTMAX + method + calling, "attention")
+    assert (verdict.mend_first, verdict.mistake) == ("", "keys-mixed")
 
 
 def test_a_right_helper_is_not_blamed() -> None:
