@@ -1,0 +1,1 @@
+"""Pictures that answer: one slider-driven view per file, and the parts they share."""
