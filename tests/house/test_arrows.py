@@ -16,9 +16,11 @@ from tests.repository import committed_files, read_committed
 # What runs beside student code. Every other module of `autograder` is the judging side.
 SANDBOX = {
     "autograder",
+    "autograder.capturing",
     "autograder.declaring",
     "autograder.exercises",
     "autograder.observing",
+    "autograder.packing",
     "autograder.recording",
     "autograder.running",
     "autograder.watching",
