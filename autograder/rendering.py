@@ -115,8 +115,12 @@ def _example_html(example: Example) -> str:
     if example.yours is not None and example.expected is not None:
         comparison = _comparison(example)
         parts.append(_row_of(comparison))
+        notes = []
+        if len(example.axes) >= 2 and np.ndim(example.expected.data) >= 2:
+            notes.append(f"Rows: {example.axes[-2]}, columns: {example.axes[-1]}.")
         if any(DIFFERS in block for block in comparison):
-            parts.append(f"<p style='margin:0'><small>{DIFFERS} marks what differs.</small></p>")
+            notes.append(f"{DIFFERS} marks what differs.")
+        parts.append(f"<p style='margin:0'><small>{' '.join(notes)}</small></p>")
     if example.printed:
         parts.append(
             "<p style='margin:.3em 0'>Your function printed:</p>"
@@ -157,10 +161,9 @@ def _comparison(example: Example) -> list[str]:
     a, b = yours[lead], expected[lead]
     scale = _scale(b)
     differs = ~np.isclose(a, b, rtol=1e-4, atol=1e-6, equal_nan=True)
-    axes = example.axes[-2:] if a.ndim == 2 else ()
     return [
-        _table(f"{where}, yours", a, yours.shape, scale, differs, axes),
-        _table(f"{where}, expected", b, expected.shape, scale, None, axes),
+        _table(f"{where}, yours", a, yours.shape, scale, differs),
+        _table(f"{where}, expected", b, expected.shape, scale),
     ]
 
 
@@ -179,7 +182,6 @@ def _table(
     shape: tuple[int, ...],
     scale: float | None = None,
     differs: np.ndarray | None = None,
-    axes: tuple[str, ...] = (),
 ) -> str:
     """A two-dimensional piece of an array as a table; with a scale, its cells are coloured."""
     if array.ndim > 2:
@@ -198,8 +200,6 @@ def _table(
         for i in range(min(grid.shape[0], ROWS))
     )
     notes = [f"shape {shape}"]
-    if len(axes) == 2:
-        notes.append(f"rows: {axes[0]}, columns: {axes[1]}")
     if cut:
         notes.append(f"the first {min(grid.shape[0], ROWS)} × {min(grid.shape[1], COLUMNS)}")
     label = f"{caption}, {', '.join(notes)}"
