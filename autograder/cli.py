@@ -1,0 +1,280 @@
+"""The command line: build, grade, feedback, reset, doctor."""
+
+import difflib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from autograder.grading.batch import Graded
+    from autograder.grading.places import Classroom, Project
+
+BROKEN, USAGE = 1, 2
+GRADING_MISSING = (
+    "Grading needs packages that are not installed here ({error}). Install them with "
+    "`pip install -e '.[grading]'` in the project's folder, or start `make lab` once."
+)
+
+classroom_option = click.option(
+    "--classroom",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder with all state of a class [default: classroom/ in the project].",
+)
+
+
+class Trouble(click.ClickException):
+    """One sentence for whoever typed the command, and the exit code."""
+
+    def __init__(self, text: str, exit_code: int = BROKEN) -> None:
+        super().__init__(text)
+        vars(self)["exit_code"] = exit_code  # click declares it for the class
+
+
+class _Commands(click.Group):
+    """Turns the troubles that are to be expected into one sentence and an exit code."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] in ("autograder", "course"):
+                raise
+            raise Trouble(GRADING_MISSING.format(error=error)) from error
+        except OSError as error:
+            raise Trouble(f"The machine stands in the way: {error}.") from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="many-heads", message="%(version)s")
+def main() -> None:
+    """Build, grade and give back the exercises of Many Heads."""
+
+
+@main.command()
+@click.option("--check", is_flag=True, help="Change nothing; say what differs, and exit with 1.")
+def build(check: bool) -> None:
+    """Make exercises/ from solutions/."""
+    from autograder.grading.building import build_all, differences, write_all
+    from autograder.grading.gradebook import GradebookFault
+
+    project = _project()
+    try:
+        made = build_all(project)
+    except GradebookFault as fault:
+        raise Trouble(str(fault)) from fault
+    if check:
+        said = differences(project, made)
+        click.echo("\n".join(said) or "exercises/ is what solutions/ makes of it.")
+        if said:
+            click.echo("Run `autograder build`, and commit what changes.")
+        sys.exit(BROKEN if said else 0)
+    changed = write_all(project, made)
+    click.echo("\n".join(f"exercises/{path}" for path in changed) or "Nothing has changed.")
+
+
+@main.command()
+@click.argument("assignments", nargs=-1)
+@classroom_option
+@click.option("--regrade", is_flag=True, help="Also grade what has not changed since last time.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option(
+    "--trust-submissions", is_flag=True, help="Run student code on this machine, unprotected."
+)
+def grade(
+    assignments: Sequence[str],
+    classroom: Path | None,
+    regrade: bool,
+    as_json: bool,
+    trust_submissions: bool,
+) -> None:
+    """Grade what was handed in: DIR/submitted/STUDENT/ASSIGNMENT/*.ipynb.
+
+    Writes DIR/gradebook.db and DIR/marks.csv. The exit code is 0 when every submission was
+    graded, 1 when something of ours stood in the way, 2 for wrong usage.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from autograder.grading.batch import AlreadyGrading, NotTrusted, submissions_of
+    from autograder.grading.batch import grade as grade_class
+
+    project = _project()
+    chosen = _chosen(project, assignments)
+    room = _classroom(project, classroom)
+    # A quiet console beside JSON: then only the JSON is on stdout.
+    console = Console(soft_wrap=True, highlight=False, quiet=as_json)
+    waiting = submissions_of(room, chosen)
+    _say_what_is_not_graded(console, room, project)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("Grading", total=len(waiting))
+
+        def report(graded: "Graded") -> None:
+            _say_result(progress.console, graded)
+            progress.advance(task)
+
+        try:
+            results = grade_class(
+                project,
+                room,
+                chosen,
+                trust_submissions=trust_submissions,
+                regrade=regrade,
+                report=report,
+            )
+        except (AlreadyGrading, NotTrusted) as refusal:
+            raise Trouble(str(refusal)) from refusal
+    if as_json:
+        click.echo(json.dumps([_as_json(graded) for graded in results], indent=1))
+    elif not results:
+        console.print(
+            f"There is nothing to grade: no folder {room.submitted}/STUDENT/ASSIGNMENT "
+            f"with ASSIGNMENT one of {', '.join(chosen)}.",
+            markup=False,
+        )
+    else:
+        console.print(f"Marks: {room.marks}", markup=False)
+    sys.exit(BROKEN if any(graded.fault for graded in results) else 0)
+
+
+def _say_result(console: "Console", graded: "Graded") -> None:
+    from autograder.grading.terminal import safe_text
+
+    who = f"{safe_text(graded.student)}  {safe_text(graded.assignment)}"
+    record = graded.record
+    if record is None:
+        line = f"{who}  NOT GRADED  {safe_text(graded.fault)}"
+    else:
+        points = sum(row.points for row in record.rows)
+        total = sum(row.max_points for row in record.rows)
+        wrong = [
+            f"{row.exercise}: {row.outcome}{f' ({row.mistake})' if row.mistake else ''}"
+            for row in record.rows
+            if row.outcome != "correct"
+        ]
+        said = "; ".join(wrong) if wrong else "all correct"
+        notes = {row.note for row in record.rows}
+        if wrong and len(notes) == 1 and len(record.rows) > 1:  # one reason for all of them
+            said = notes.pop()
+        again = "" if graded.fresh else "  (unchanged)"
+        line = f"{who}  {points:g}/{total:g}  {safe_text(said)}{again}"
+    console.print(line, markup=False)
+
+
+def _as_json(graded: "Graded") -> dict[str, Any]:
+    from autograder.grading.records import as_json
+
+    record = graded.record
+    return {
+        "student": graded.student,
+        "assignment": graded.assignment,
+        "graded": record is not None,
+        "fresh": graded.fresh,
+        "fault": graded.fault,
+        "record": as_json(record) if record else None,
+    }
+
+
+def _say_what_is_not_graded(console: "Console", room: "Classroom", project: "Project") -> None:
+    """Folders that bear no assignment's name: somebody may be waiting for their marks."""
+    from autograder.grading.submissions import folders
+    from autograder.grading.terminal import safe_text
+
+    known = project.assignments()
+    for student, assignment in folders(room):
+        if assignment not in known:
+            close = difflib.get_close_matches(assignment, known, n=1)
+            said = f"; is it {close[0]}?" if close else "."
+            where = safe_text(f"{student}/{assignment}")
+            console.print(f"{where} bears no assignment's name{said}", markup=False)
+
+
+@main.command()
+@click.argument("assignments", nargs=-1)
+@classroom_option
+def feedback(assignments: Sequence[str], classroom: Path | None) -> None:
+    """Write a page for every graded submission: DIR/feedback/STUDENT/ASSIGNMENT/*.html."""
+    from autograder.grading.feedback import write_feedback
+    from autograder.grading.terminal import safe_text
+
+    project = _project()
+    room = _classroom(project, classroom)
+    pages = write_feedback(project, room, _chosen(project, assignments))
+    for page in pages:
+        said = page.path if page.path else page.why
+        click.echo(f"{safe_text(page.student)}  {page.assignment}  {safe_text(str(said))}")
+    if not pages:
+        click.echo(f"There is nobody to write to: no submissions in {room.submitted}.")
+    sys.exit(BROKEN if any(page.fault for page in pages) else 0)
+
+
+@main.command()
+@click.argument("number")
+def reset(number: str) -> None:
+    """Restore the exercise notebook of lesson NUMBER (01, or its whole name)."""
+    from autograder.grading.gradebook import GradebookFault
+    from autograder.grading.resetting import reset as reset_exercise
+
+    project = _project()
+    (assignment,) = _chosen(project, [number])
+    try:
+        backup = reset_exercise(project, assignment)
+    except GradebookFault as fault:
+        raise Trouble(str(fault)) from fault
+    click.echo(f"exercises/{assignment} is fresh again.")
+    if backup:
+        click.echo(f"Your version is kept as {backup.relative_to(project.root)}.")
+
+
+@main.command()
+def doctor() -> None:
+    """Say whether everything is here, and what to do about what is missing."""
+    from autograder.grading.inspecting import inspect_all
+
+    troubled = False
+    for finding in inspect_all():
+        click.echo(str(finding))
+        troubled = troubled or finding.state == "to do"
+    sys.exit(BROKEN if troubled else 0)
+
+
+def _project() -> "Project":
+    from autograder.grading.places import NoProject, find_project
+
+    try:
+        return find_project()
+    except NoProject as missing:
+        raise Trouble(str(missing), USAGE) from missing
+
+
+def _classroom(project: "Project", chosen: Path | None) -> "Classroom":
+    from autograder.grading.places import find_classroom
+
+    return find_classroom(project, chosen)
+
+
+def _chosen(project: "Project", names: Sequence[str]) -> list[str]:
+    """The assignments meant; a number means the assignment that begins with it."""
+    known = project.assignments()
+    if not names:
+        return known
+    chosen = []
+    for name in names:
+        number = name.zfill(2)
+        matching = [each for each in known if each == name or each.split("-")[0] == number]
+        if not matching:
+            close = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or known
+            raise Trouble(
+                f"There is no assignment {name!r}. Did you mean {' or '.join(close)}?", USAGE
+            )
+        chosen += [each for each in matching if each not in chosen]
+    return chosen
+
+
+if __name__ == "__main__":
+    main()

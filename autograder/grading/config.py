@@ -1,0 +1,83 @@
+"""What `nbgrader_config.py` configures: the command line, the formgrader and nbgrader share it."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import nbgrader
+from traitlets.config import Config, PyFileConfigLoader
+
+from autograder.grading.gradebook import make_alembic_reachable
+from autograder.grading.places import Classroom, Project, find_classroom
+
+TEMPLATES = Path(__file__).parent / "templates"
+OURS = "autograder.grading"
+THEIRS = "nbgrader.preprocessors"
+
+SANITIZE = [
+    f"{OURS}.preprocessors.Sanitize",
+    f"{THEIRS}.ClearOutput",
+    f"{THEIRS}.DeduplicateIds",
+    f"{THEIRS}.OverwriteKernelspec",
+    f"{THEIRS}.OverwriteCells",
+    f"{THEIRS}.CheckCellMetadata",
+]
+AUTOGRADE = [
+    f"{OURS}.preprocessors.Judge",
+    f"{THEIRS}.LimitOutput",
+    f"{THEIRS}.SaveAutoGrades",
+    f"{THEIRS}.AssignLatePenalties",
+    f"{THEIRS}.CheckCellMetadata",
+    f"{OURS}.keeping.SaveRecord",
+]
+
+
+def configure(c: Any, root: Path) -> None:
+    """Configure nbgrader for the project in a folder. Doing it again changes nothing."""
+    make_alembic_reachable()
+    classroom = find_classroom(Project(root))
+    # nbgrader takes its folders for patterns, but not its root: relative to the root, a "+"
+    # in the path does no harm.
+    inside = classroom.root.is_relative_to(root)
+    where = classroom.root.relative_to(root) if inside else classroom.root
+    c.CourseDirectory.root = str(root)
+    c.CourseDirectory.source_directory = "solutions"
+    c.CourseDirectory.release_directory = "exercises"
+    c.CourseDirectory.submitted_directory = str(where / "submitted")
+    c.CourseDirectory.autograded_directory = str(where / "autograded")
+    c.CourseDirectory.feedback_directory = str(where / "feedback")
+    c.CourseDirectory.solution_directory = str(where / "solution")
+    c.CourseDirectory.db_url = classroom.db_url
+    _plug_in(c)
+
+
+def _plug_in(c: Any) -> None:
+    c.Autograde.exporter_class = f"{OURS}.exporting.SubmissionExporter"
+    c.Autograde.sanitize_preprocessors = list(SANITIZE)
+    c.Autograde.autograde_preprocessors = list(AUTOGRADE)
+    c.Autograde.post_convert_hook = f"{OURS}.keeping.finish"
+    c.OverwriteCells.add_missing_cells = True
+    # Pages for students and instructors ask nothing of the network: formulas stay as typed.
+    theirs = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
+    c.HTMLExporter.extra_template_basedirs = [str(TEMPLATES), str(theirs)]
+    c.HTMLExporter.mathjax_url = ""
+    c.HTMLExporter.require_js_url = ""
+    c.HTMLExporter.jquery_url = ""
+
+
+def load(project: Project, classroom: Classroom) -> Config:
+    """The project's nbgrader_config.py, with all work done inside a classroom.
+
+    What an instructor adds to the file (late penalties, time limits) holds here as well. The
+    classroom is the root, so that no character in any path means anything to nbgrader.
+    """
+    config = PyFileConfigLoader(project.config.name, path=str(project.root)).load_config()
+    courses = config.CourseDirectory
+    courses.root = str(classroom.root)
+    courses.source_directory = os.path.relpath(project.solutions, classroom.root)
+    courses.release_directory = os.path.relpath(project.exercises, classroom.root)
+    courses.submitted_directory = classroom.staging.name
+    courses.autograded_directory = classroom.autograded.name
+    courses.feedback_directory = classroom.feedback.name
+    courses.db_url = classroom.db_url
+    return config

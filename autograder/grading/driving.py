@@ -1,0 +1,225 @@
+"""Running one notebook: sends a job to a runner, collects its events, and keeps the time.
+
+Whatever student code does to its process, what comes out is a `Run`: what is known of each
+cell, and why the rest is not. Only a runner that does not even start is our own fault.
+"""
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+from autograder.declaring import Case, Observations
+from autograder.grading.launching import Runner, start_runner
+from autograder.packing import pack_case, unpack_observations
+from autograder.wire import HEADER, WireError, decode, encode, sizes
+
+Start = Callable[[], AbstractContextManager[Runner]]
+
+
+class RunnerFault(RuntimeError):
+    """The process for student code did not start: nothing that a student did."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds: for one cell or check, for all of a notebook, to start, and to obey a stop."""
+
+    cell: float = 30
+    notebook: float = 300
+    start: float = 120
+    grace: float = 3
+
+
+@dataclass(frozen=True)
+class CodeCell:
+    """A cell of the notebook that is run."""
+
+    source: str
+
+
+@dataclass(frozen=True)
+class CheckCell:
+    """The place of a check: here the exercise's function is observed on these cases."""
+
+    exercise: str
+    cases: Sequence[Case]
+
+
+# The events that may end a cell.
+ENDINGS: Mapping[type, Set[str]] = {
+    CodeCell: {"ran", "failed"},
+    CheckCell: {"observed", "missing", "failed"},
+}
+
+
+@dataclass
+class CellRun:
+    """What one cell did. All of it comes from the student's process.
+
+    outputs: as it sent them, not yet cleaned.
+    observations: for a check, what was observed, or None.
+    missing: for a check, whether no function of the exercise's name was there.
+    note: why there is nothing else, or "".
+    """
+
+    outputs: list[Any] = field(default_factory=list)
+    count: int | None = None
+    observations: Observations | None = None
+    missing: bool = False
+    note: str = ""
+
+
+def drive(
+    cells: Sequence[CodeCell | CheckCell],
+    limits: Limits = Limits(),
+    start: Start = start_runner,
+) -> list[CellRun]:
+    """Run the cells of one notebook in order; what is known of each of them.
+
+    Raises RunnerFault when the process for student code cannot be started.
+    """
+    runs = [CellRun() for _ in cells]
+    with start() as runner:
+        driver = _Driver(runner, limits)
+        driver.wait_until_ready()
+        reached, why = driver.follow(cells, runs)
+    if why and runs:
+        runs[reached].note = why
+        for run in runs[reached + 1 :]:
+            run.note = f"not run: the notebook stopped before it ({why})"
+    return runs
+
+
+def _pack_job(cells: Sequence[CodeCell | CheckCell]) -> bytes:
+    return encode(
+        {
+            "cells": [
+                {"code": cell.source}
+                if isinstance(cell, CodeCell)
+                else {"check": cell.exercise, "cases": [pack_case(case) for case in cell.cases]}
+                for cell in cells
+            ]
+        }
+    )
+
+
+class _Closed(Exception):
+    """The other side closed the connection."""
+
+
+class _Driver:
+    def __init__(self, runner: Runner, limits: Limits) -> None:
+        self._runner = runner
+        self._limits = limits
+        self._received = bytearray()
+
+    def wait_until_ready(self) -> None:
+        try:
+            event = self._next(time.monotonic() + self._limits.start)
+            if event == {"event": "ready"}:
+                return
+            why = "it did not answer as agreed"
+        except TimeoutError:
+            why = f"it was not ready after {self._limits.start:g} seconds"
+        except (_Closed, WireError, OSError) as error:
+            self._runner.kill()
+            why = self._runner.last_words() or str(error)
+        raise RunnerFault(f"The process for student code did not start: {why}")
+
+    def follow(self, cells: Sequence[CodeCell | CheckCell], runs: list[CellRun]) -> tuple[int, str]:
+        """Fill `runs` as events arrive; where it stopped, and why ("" at the regular end)."""
+        index = 0
+        end = time.monotonic() + self._limits.notebook
+        try:
+            self._runner.connection.settimeout(self._limits.cell)
+            self._runner.connection.sendall(_pack_job(cells))
+            for index, (cell, run) in enumerate(zip(cells, runs, strict=True)):
+                _expect(self._next(end), {"started"}, index)
+                self._follow_cell(index, cell, run, end)
+        except (TimeoutError, _Overtime) as late:
+            why = str(late) or "it did not answer in time"
+            if time.monotonic() >= end:
+                why = f"the notebook took more than {self._limits.notebook:g} seconds in all"
+            return index, why
+        except (_Closed, OSError):
+            return index, _how_it_ended(self._runner.ended())
+        except WireError as error:
+            return index, f"what it answered cannot be read: {error}"
+        return len(runs), ""
+
+    def _follow_cell(
+        self, index: int, cell: CodeCell | CheckCell, run: CellRun, end: float
+    ) -> None:
+        limit = self._limits.cell
+        too_long = f"it ran for more than {limit:g} seconds and was stopped"
+        try:
+            event = self._next(min(end, time.monotonic() + limit))
+        except TimeoutError:
+            self._runner.interrupt()
+            try:
+                event = self._next(time.monotonic() + self._limits.grace)
+            except TimeoutError:
+                raise _Overtime(f"{too_long}, which it ignored") from None
+            run.note = too_long
+        _expect(event, ENDINGS[type(cell)], index)
+        _take(event, run)
+
+    def _next(self, deadline: float) -> dict[str, Any]:
+        """The next event. Raises TimeoutError, _Closed, WireError; nothing received is lost."""
+        while True:
+            if len(self._received) >= HEADER.size:
+                wanted = HEADER.size + sum(sizes(bytes(self._received[: HEADER.size])))
+                if len(self._received) >= wanted:
+                    message = bytes(self._received[:wanted])
+                    del self._received[:wanted]
+                    return decode(message)
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._runner.connection.settimeout(left)
+            piece = self._runner.connection.recv(2**20)
+            if not piece:
+                raise _Closed("it closed the connection")
+            self._received += piece
+
+
+class _Overtime(Exception):
+    """A cell that could not be stopped."""
+
+
+def _expect(event: Mapping[str, Any], names: Set[str], index: int) -> None:
+    name = event.get("event")
+    if not isinstance(name, str) or name not in names or event.get("cell") != index:
+        raise WireError("it did not come in the agreed order.")
+
+
+def _take(event: Mapping[str, Any], run: CellRun) -> None:
+    """Fill `run` from the event that ends a cell. Raises WireError."""
+    name = event["event"]
+    if name == "ran":
+        outputs, count = event.get("outputs"), event.get("count")
+        run.outputs = outputs if isinstance(outputs, list) else []
+        run.count = count if type(count) is int and 0 <= count < 10**6 else None
+    elif name == "observed":
+        run.observations = unpack_observations(event.get("observations"))
+    elif name == "missing":
+        run.missing = True
+    else:
+        run.note = run.note or str(event.get("why"))[:500]
+
+
+def _how_it_ended(code: int | None) -> str:
+    """In words, what an exit code says about student code that ended its process."""
+    if code is not None and code < 0:
+        with contextlib.suppress(ValueError):
+            name = signal.Signals(-code).name
+            if name == "SIGSEGV":
+                return "the Python process crashed (segmentation fault)"
+            if name == "SIGKILL":
+                return "the Python process was ended, perhaps because it used too much memory"
+            return f"the Python process was ended by {name}"
+    return "the Python process ended itself, as os._exit does"

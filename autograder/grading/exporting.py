@@ -1,0 +1,89 @@
+"""Reading submissions for nbgrader's autograder: the place where nothing may go wrong.
+
+`Autograde.exporter_class`. It reads each handed-in file tolerantly, fills the gradebook from
+`solutions/`, and refuses to run student code that nobody vouched for.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbconvert.exporters import NotebookExporter
+from nbgrader.converters.base import NbGraderException
+from nbgrader.coursedir import CourseDirectory
+from traitlets import Unicode
+
+from autograder.grading.gradebook import GradebookFault, fill
+from autograder.grading.places import classroom_of
+from autograder.grading.preprocessors import KEY, Judge
+from autograder.grading.reading import Unreadable, read_notebook
+from autograder.grading.submissions import hash_of, read_timestamp
+
+NOT_TRUSTED = (
+    "Grading runs your students' code on this machine, as you: it could read and change your "
+    "files. If you have reason to trust this code, say so: --trust-submissions (with nbgrader: "
+    "--Judge.trust_submissions=True; for the formgrader: c.Judge.trust_submissions = True in "
+    "nbgrader_config.py)."
+)
+
+
+class SubmissionExporter(NotebookExporter):
+    """Exports notebooks as notebooks, and reads what students hand in tolerantly."""
+
+    problem = Unicode(
+        "", help="Why what was handed in cannot be graded, when that is known already."
+    ).tag(config=True)
+    submission = Unicode("", help="The hash of what was handed in, when it is known.").tag(
+        config=True
+    )
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        converter: Any = self.parent
+        self._courses: CourseDirectory = converter.coursedir
+        if not Judge(parent=self).trust_submissions:
+            self._stop(NOT_TRUSTED)
+        assignment = self._courses.assignment_id
+        source = self._courses.format_path(self._courses.source_directory, ".", assignment)
+        stamps = classroom_of(self._courses).stamps
+        try:
+            self._solutions = fill(Path(source), assignment, self._courses.db_url, stamps)
+        except GradebookFault as fault:
+            self._stop(str(fault))
+
+    def _stop(self, why: str) -> None:
+        self.log.error(why)
+        raise NbGraderException(why)
+
+    def from_filename(
+        self, filename: str, resources: Any = None, **more: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """Read a notebook file and export it; never fails because of what is in the file."""
+        if self._is_ours(filename, resources):
+            return super().from_filename(filename, resources=resources, **more)
+        data = Path(filename).read_bytes()
+        problem = self.problem
+        notebook = nbformat.v4.new_notebook()
+        if not problem:
+            try:
+                notebook = read_notebook(data)
+            except Unreadable as unreadable:
+                problem = str(unreadable)
+        notebook.metadata[KEY] = {
+            "submission": self.submission
+            or hash_of(data, problem="", timestamp=read_timestamp(Path(filename).parent)),
+            "solutions": self._solutions,
+            "problem": problem,
+            "repairs": [],
+        }
+        resources["metadata"] = {"name": Path(filename).stem, "path": str(Path(filename).parent)}
+        return self.from_notebook_node(notebook, resources=resources, **more)
+
+    def _is_ours(self, filename: str, resources: Any) -> bool:
+        """Whether this is the second reading: the sanitized notebook, written by nbgrader."""
+        about = resources["nbgrader"]
+        folder = self._courses.format_path(
+            self._courses.autograded_directory, about["student"], about["assignment"]
+        )
+        return os.path.normpath(folder) == os.path.normpath(Path(filename).parent)

@@ -1,0 +1,95 @@
+"""From what was observed to verdicts and marks, outside of the process of student code."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from autograder.declaring import Exercise, Observations
+from autograder.grading.driving import CellRun
+from autograder.judging import compare, expected_observations, make_cases, mend_first, recognise
+from autograder.verdicts import Verdict
+
+# Without a comparison of values there is nothing that a wrong helper could explain.
+FINAL = ("correct", "not attempted", "not allowed")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A verdict, and what it is worth.
+
+    note: for people who read marks, one line on what was found; "" when it is correct.
+    """
+
+    verdict: Verdict
+    points: float
+    max_points: float
+    note: str
+
+
+def mark(verdict: Verdict, max_points: float, *, partial_credit: bool = False) -> Mark:
+    """Points if correct, else 0; with partial credit, the share of cases that hold.
+
+    Partial credit is for wrong answers: what was not allowed, failed or was not attempted
+    earns nothing.
+    """
+    share = 1.0 if verdict.correct else 0.0
+    if partial_credit and verdict.outcome.startswith("wrong "):
+        share = verdict.score
+    points = min(max(share, 0.0), 1.0) * max_points
+    note = "" if verdict.correct else " ".join(verdict.what.split())
+    if verdict.mend_first:
+        note = f"{note} It calls {verdict.mend_first}, which is not right yet."
+    return Mark(verdict, round(points, 4), max_points, note)
+
+
+def judge_runs(
+    runs: Mapping[str, CellRun],
+    exercises: Sequence[Exercise],
+    seed: int,
+    because: Mapping[str, str],
+) -> dict[str, Verdict]:
+    """The verdicts on one notebook, in the order of its checks.
+
+    runs: by exercise name, what its check's place gave.
+    exercises: those of the notebook, in order.
+    seed: the seed that the cases were made from.
+    because: by exercise name, what is known of why no function of that name was there.
+    """
+    verdicts: dict[str, Verdict] = {}
+
+    def is_right(helper: str) -> bool:
+        return helper not in verdicts or verdicts[helper].correct
+
+    for exercise in exercises:
+        run = runs[exercise.name]
+        if run.observations is not None and not run.note:
+            verdicts[exercise.name] = judge_observations(exercise, run.observations, seed, is_right)
+        elif run.missing:
+            verdicts[exercise.name] = failed(exercise, _missing(exercise, because))
+        else:
+            verdicts[exercise.name] = failed(
+                exercise, f"{exercise.name} was not judged: {run.note}."
+            )
+    return verdicts
+
+
+def judge_observations(
+    exercise: Exercise, observations: Observations, seed: int, is_right: Callable[[str], bool]
+) -> Verdict:
+    """The verdict on observations that were made on the cases of a seed."""
+    cases = make_cases(exercise, seed)
+    expected = expected_observations(exercise, seed)
+    verdict = compare(exercise, cases, observations, expected)
+    if verdict.outcome in FINAL:
+        return verdict
+    verdict = recognise(exercise, cases, observations, verdict, seed)
+    return mend_first(verdict, observations.refers_to, is_right)
+
+
+def failed(exercise: Exercise, what: str) -> Verdict:
+    """The verdict "error" for an exercise that could not be judged, with the reason."""
+    return Verdict(exercise.name, exercise.title, "error", None, 0.0, what)
+
+
+def _missing(exercise: Exercise, because: Mapping[str, str]) -> str:
+    what = f"When its check was reached, the notebook had nothing named {exercise.name}"
+    return f"{what}: {because[exercise.name]}" if because.get(exercise.name) else f"{what}."

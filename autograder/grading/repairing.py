@@ -1,0 +1,186 @@
+"""Restoring what a student's editor broke: nbgrader's labels, and cells that are gone.
+
+nbgrader finds cells by labels in their metadata and stops at the first label that is not as
+it left it. Here every labelled cell that the gradebook knows gets its label back, so that
+what nbgrader does next always finds what it expects.
+"""
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import nbformat
+from nbformat.notebooknode import NotebookNode
+from nbgrader.api import Gradebook
+
+CHECK = "check-"
+SCHEMA = 3
+
+
+@dataclass(frozen=True)
+class Known:
+    """A labelled cell of the released notebook, as the gradebook has it."""
+
+    name: str
+    cell_type: str
+    source: str
+    checksum: str | None
+    locked: bool
+    grade: bool
+    solution: bool
+    points: float | None
+
+    @property
+    def label(self) -> dict[str, Any]:
+        """The metadata by which nbgrader knows the cell."""
+        label = {
+            "grade": self.grade,
+            "grade_id": self.name,
+            "locked": self.locked,
+            "schema_version": SCHEMA,
+            "solution": self.solution,
+            "task": False,
+            "cell_type": self.cell_type,
+            "checksum": self.checksum,
+            "points": self.points,
+        }
+        return {key: value for key, value in label.items() if value is not None}
+
+
+def known_cells(gradebook: Gradebook, notebook: str, assignment: str) -> list[Known]:
+    """The labelled cells of a notebook, in its order. Raises nbgrader's MissingEntry."""
+    found = gradebook.find_notebook(notebook, assignment)
+    points = {cell.name: cell.max_score for cell in found.grade_cells}
+    solutions = {cell.name for cell in found.solution_cells}
+    return [
+        Known(
+            name=cell.name,
+            cell_type=cell.cell_type,
+            source=cell.source,
+            checksum=cell.checksum,
+            locked=cell.locked,
+            grade=cell.name in points,
+            solution=cell.name in solutions,
+            points=points.get(cell.name),
+        )
+        for cell in found.source_cells
+    ]
+
+
+def repair(notebook: NotebookNode, known: Sequence[Known]) -> list[str]:
+    """Label every known cell once, put back those that are gone; what was done, in sentences."""
+    notes: list[str] = []
+    places = _labelled(notebook, {cell.name for cell in known})
+    for cell in known:
+        if cell.name not in places:
+            found = _lookalike(notebook, cell, places)
+            if found is not None:
+                places[cell.name] = found
+                notes.append(f"The cell {cell.name} had lost its label, which was put back.")
+    for cell in notebook.cells:
+        cell.metadata.pop("nbgrader", None)
+    for cell in known:
+        if cell.name in places:
+            _label(places[cell.name], cell)
+    before: NotebookNode | None = None
+    for cell in known:
+        if cell.name not in places:
+            places[cell.name] = _put_back(notebook, cell, before)
+            notes.append(f"The cell {cell.name} was missing and was put back.")
+        before = places[cell.name]
+    notes += _checks_after_solutions(notebook, known, places)
+    return notes
+
+
+def _labelled(notebook: NotebookNode, names: set[str]) -> dict[str, NotebookNode]:
+    """The cell that bears each name; of copies the last one, which has the last word."""
+    places = {}
+    for cell in notebook.cells:
+        name = cell.metadata.get("nbgrader", {}).get("grade_id")
+        if isinstance(name, str) and name in names:
+            places[name] = cell
+    return places
+
+
+def _lookalike(
+    notebook: NotebookNode, known: Known, places: dict[str, NotebookNode]
+) -> NotebookNode | None:
+    """The last cell without a known label that must be this one, or None."""
+    for cell in reversed(notebook.cells):
+        if any(cell is labelled for labelled in places.values()):
+            continue
+        if known.solution and not known.grade:
+            alike = cell.cell_type == "code" and defines(cell.source, known.name)
+        else:
+            alike = cell.source.strip() == known.source.strip() and bool(known.source.strip())
+        if alike:
+            return cell
+    return None
+
+
+def defines(source: str, name: str) -> bool:
+    """Whether a cell's code defines a function, class or variable of this name."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pattern = rf"^(async\s+def|def|class)\s+{re.escape(name)}\b"
+        return re.search(pattern, source, re.MULTILINE) is not None
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if node.name == name:
+                return True
+        elif isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == name for target in node.targets
+        ):
+            return True
+    return False
+
+
+def _label(cell: NotebookNode, known: Known) -> None:
+    if cell.cell_type != known.cell_type:  # retyped: its text is still what was meant
+        fresh = _new_cell(known.cell_type, cell.source)
+        fresh.id = cell.id
+        cell.clear()
+        cell.update(fresh)
+    cell.metadata["nbgrader"] = nbformat.from_dict(known.label)
+
+
+def _put_back(notebook: NotebookNode, known: Known, before: NotebookNode | None) -> NotebookNode:
+    source = known.source
+    if known.solution and known.cell_type == "code":
+        # Not the stub: it could replace what the student defined somewhere else.
+        source = f"# This cell ({known.name}) was missing from what was handed in."
+    cell = _new_cell(known.cell_type, source)
+    _label(cell, known)
+    at = 0 if before is None else _index(notebook, before) + 1
+    notebook.cells.insert(at, cell)
+    return cell
+
+
+def _new_cell(cell_type: str, source: str) -> NotebookNode:
+    if cell_type == "code":
+        return nbformat.v4.new_code_cell(source)
+    return nbformat.v4.new_markdown_cell(source)
+
+
+def _index(notebook: NotebookNode, wanted: NotebookNode) -> int:
+    return next(i for i, cell in enumerate(notebook.cells) if cell is wanted)
+
+
+def _checks_after_solutions(
+    notebook: NotebookNode, known: Sequence[Known], places: dict[str, NotebookNode]
+) -> list[str]:
+    """Move a check that stands before its solution to the place right after it."""
+    notes = []
+    for cell in known:
+        solution = places.get(cell.name.removeprefix(CHECK))
+        if not cell.name.startswith(CHECK) or solution is None:
+            continue
+        check = places[cell.name]
+        if _index(notebook, check) < _index(notebook, solution):
+            del notebook.cells[_index(notebook, check)]
+            notebook.cells.insert(_index(notebook, solution) + 1, check)
+            notes.append(f"The cell {cell.name} stood before its solution and was moved.")
+    return notes

@@ -1,0 +1,104 @@
+"""What students handed in: finding it in the classroom's folders, whatever is in them."""
+
+import hashlib
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.grading.places import Classroom, Project
+from autograder.grading.reading import SIZE_LIMIT
+
+TIMESTAMP = "timestamp.txt"
+TIMESTAMP_LIMIT = 200  # bytes
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One student's folder for one assignment.
+
+    data: the notebook's bytes; empty when there is a problem.
+    problem: why there is no notebook to grade, in words for the student, or "".
+    timestamp: the text of nbgrader's timestamp.txt, or "".
+    """
+
+    student: str
+    assignment: str
+    notebook: str
+    data: bytes = b""
+    problem: str = ""
+    timestamp: str = ""
+
+    @property
+    def hash(self) -> str:
+        """A hash of everything that decides how it is graded."""
+        return hash_of(self.data, self.problem, self.timestamp)
+
+
+def hash_of(data: bytes, problem: str, timestamp: str) -> str:
+    """The hash of a notebook's bytes, or of why there are none, and of its timestamp."""
+    whole = hashlib.sha256(data)
+    whole.update(f"\0{problem}\0{timestamp}".encode("utf-8", "replace"))
+    return whole.hexdigest()
+
+
+def folders(classroom: Classroom) -> Iterator[tuple[str, str]]:
+    """Student and assignment of every folder that was handed in, in order."""
+    for student in _folders_in(classroom.submitted):
+        for assignment in _folders_in(student):
+            yield student.name, assignment.name
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    found = (path for path in folder.iterdir() if not path.name.startswith("."))
+    return sorted(path for path in found if path.is_dir())
+
+
+def read_submission(
+    project: Project, classroom: Classroom, student: str, assignment: str
+) -> Submission:
+    """Read one folder. Raises OSError when the machine, and not the student, is at fault."""
+    folder = classroom.submitted / student / assignment
+    notebook = project.notebook(assignment)
+    data, problem = _read_notebook(classroom, folder, notebook, project)
+    return Submission(student, assignment, notebook, data, problem, read_timestamp(folder))
+
+
+def _read_notebook(
+    classroom: Classroom, folder: Path, notebook: str, project: Project
+) -> tuple[bytes, str]:
+    if folder.is_symlink() or folder.parent.is_symlink():
+        return b"", "The folder is a link to another place. Hand in the notebook itself."
+    wanted = f"{notebook}.ipynb"
+    found = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".ipynb")
+    path = folder / wanted
+    if path not in found:
+        if not found:
+            return b"", f"There is no notebook in what was handed in. Hand in {wanted}."
+        if len(found) > 1:
+            names = ", ".join(path.name for path in found)
+            return b"", (
+                f"There are several notebooks ({names}), and none is called {wanted}. "
+                "Hand in only the one that counts."
+            )
+        path = found[0]  # renamed, and there is no doubt which one is meant
+    about = path.lstat()
+    if not stat.S_ISREG(about.st_mode):
+        return b"", f"{path.name} is no ordinary file. Hand in the notebook itself."
+    if about.st_size > SIZE_LIMIT:
+        return b"", (
+            f"{path.name} has {about.st_size // 2**20} MB, too much for a notebook of this "
+            "course. Clear its outputs (Edit > Clear Outputs of All Cells), save it and hand "
+            "it in again."
+        )
+    return path.read_bytes(), ""
+
+
+def read_timestamp(folder: Path) -> str:
+    """The text of nbgrader's timestamp.txt in a folder, or ""."""
+    path = folder / TIMESTAMP
+    if not path.is_file() or path.is_symlink() or path.stat().st_size > TIMESTAMP_LIMIT:
+        return ""
+    return path.read_text(encoding="utf-8", errors="replace").strip()

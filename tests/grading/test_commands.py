@@ -1,0 +1,138 @@
+"""The command line: what it says, and its exit codes."""
+
+import json
+import subprocess
+
+import pytest
+from click.testing import CliRunner, Result
+
+from autograder.cli import main
+from tests.grading.notebooks import ONE, OVERFLOWING, START, released, solved
+from tests.repository import ROOT
+
+
+@pytest.fixture
+def command(new_school, monkeypatch):
+    """Run a command in the project's folder, in this process."""
+    monkeypatch.chdir(new_school.project.root)
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(main, arguments, catch_exceptions=False)
+
+    return run
+
+
+def test_grade_prints_one_line_per_student(command, new_school):
+    new_school.hand_in("ada", solved())
+    new_school.hand_in("evil \x1b[2J name", solved())
+    new_school.hand_in("bo", solved(softmax=OVERFLOWING))
+    new_school.hand_in("bo", solved(), "01-one-haed", name="any")
+    done = command("grade", "--trust-submissions")
+    assert done.exit_code == 1  # one folder has a name that nothing can keep
+    lines = done.stdout.splitlines()
+    assert lines[0] == "bo/01-one-haed bears no assignment's name; is it 01-one-head?"
+    assert lines[1] == f"ada  {ONE}  7/7  all correct"
+    assert lines[2].startswith(f"bo  {ONE}  1/7  softmax: wrong values (overflow); ")
+    assert lines[3].startswith(f"evil \\x1b[2J name  {ONE}  NOT GRADED  ")
+    assert "\x1b" not in done.stdout
+
+
+def test_grade_without_trust_says_why_not(command, new_school):
+    new_school.hand_in("ada", solved())
+    done = command("grade")
+    assert done.exit_code == 1
+    assert "--trust-submissions" in done.stderr
+
+
+def test_grade_of_nothing_says_where_it_looked(command, new_school):
+    done = command("grade", "--trust-submissions")
+    assert done.exit_code == 0
+    assert str(new_school.classroom.submitted) in done.stdout
+
+
+@pytest.mark.parametrize("name", ["01-one-haed", "one-head", "7"])
+def test_an_unknown_assignment_is_answered_with_those_that_are_close(command, name):
+    done = command("grade", name)
+    assert done.exit_code == 2
+    assert ONE in done.stderr
+
+
+def test_wrong_usage(command, tmp_path, monkeypatch):
+    assert command("grade", "--no-such-option").exit_code == 2
+    assert command("reset").exit_code == 2
+
+
+def test_json_is_all_there_is_on_stdout(command, new_school):
+    new_school.hand_in("ada", solved(START), START)
+    done = command("grade", "0", "--trust-submissions", "--json")
+    (result,) = json.loads(done.stdout)
+    assert (result["student"], result["graded"]) == ("ada", True)
+    assert result["record"]["rows"][0]["outcome"] == "correct"
+
+
+def test_exercises_are_what_solutions_make_of_them(command):
+    done = command("build", "--check")
+    assert done.exit_code == 0, done.output
+
+
+def test_build_says_and_mends_what_differs(command, new_school):
+    path = new_school.project.exercises / ONE / "01-exercises.ipynb"
+    good = path.read_bytes()
+    path.write_bytes(good.replace(b"softmax", b"softmix"))
+    (path.parent / "extra.txt").write_text("x")
+    (path.parent / "01-exercises.backup-2026-01-01-000000.ipynb").write_text("mine")
+    checked = command("build", "--check")
+    assert checked.exit_code == 1
+    assert f"exercises/{ONE}/01-exercises.ipynb differs" in checked.stdout
+    assert f"exercises/{ONE}/extra.txt comes from no solution" in checked.stdout
+    assert command("build").exit_code == 0
+    assert path.read_bytes() == good
+    assert sorted(p.name for p in path.parent.iterdir()) == [
+        "01-exercises.backup-2026-01-01-000000.ipynb",
+        "01-exercises.ipynb",
+    ]
+
+
+def test_released_notebooks_contain_no_solution():
+    for assignment in (START, ONE):
+        text = json.dumps(released(assignment))
+        assert "BEGIN SOLUTION" not in text
+        assert "NotImplementedError" in text
+
+
+def test_reset_restores_and_keeps_the_old_one(command, new_school):
+    path = new_school.project.exercises / ONE / "01-exercises.ipynb"
+    good = path.read_bytes()
+    path.write_text("my work")
+    done = command("reset", "1")
+    assert done.exit_code == 0, done.output
+    assert path.read_bytes() == good
+    (backup,) = path.parent.glob("*.backup-*.ipynb")
+    assert backup.read_text() == "my work"
+    assert backup.name in done.stdout
+    assert command("reset", "1").exit_code == 0
+    assert len(list(path.parent.glob("*.backup-*.ipynb"))) == 1
+
+
+def test_reset_prefers_what_git_has(command, new_school):
+    root = new_school.project.root
+    path = new_school.project.exercises / ONE / "01-exercises.ipynb"
+    path.write_text("what was committed")
+    for arguments in (["init", "--quiet"], ["add", "exercises"]):
+        subprocess.run(["git", *arguments], cwd=root, check=True, timeout=60)
+    path.write_text("my work")
+    assert command("reset", ONE).exit_code == 0
+    assert path.read_text() == "what was committed"
+
+
+def test_doctor_has_a_line_for_everything(command):
+    done = command("doctor")
+    for word in ("Python", "Packages", "Grading", "Gradebook", "Sandbox", "Device"):
+        assert word in done.stdout
+
+
+def test_outside_a_project_the_one_it_is_installed_from_is_meant(tmp_path, monkeypatch):
+    from autograder.grading.places import find_project
+
+    monkeypatch.chdir(tmp_path)
+    assert find_project().root == ROOT

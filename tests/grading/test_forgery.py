@@ -1,0 +1,195 @@
+"""Marks follow from what was computed; nothing that student code says of itself counts."""
+
+from typing import Any
+
+import pytest
+
+from autograder.grading.batch import Graded
+from tests.grading.notebooks import (
+    FULL,
+    RIGHT,
+    WRONG_AXIS,
+    cell_of,
+    solved,
+    with_code,
+)
+
+LYING = """
+import numpy as np
+class Anything(np.ndarray):
+    def __eq__(self, other): return np.True_
+    def __ne__(self, other): return np.False_
+    def __array_function__(self, *a, **k): return True
+    def __array_ufunc__(self, *a, **k): return np.zeros(1).astype(bool)
+    def __float__(self): return 1.0
+    def __repr__(self): return "1.0"
+def softmax(scores):
+    return np.zeros(np.shape(scores)).view(Anything)
+"""
+EQUAL_TO_ALL = """
+class Same:
+    shape, dtype = (3,), "float64"
+    def __eq__(self, other): return True
+    def __array__(self, *a, **k): raise RuntimeError
+    def __repr__(self): return "1.0"
+    def __class__(self): return float
+def softmax(scores): return Same()
+"""
+PATCHES = """
+import builtins, numpy as np
+np.allclose = np.isclose = np.array_equal = np.testing.assert_allclose = lambda *a, **k: True
+builtins.all = builtins.any = lambda *a: True
+builtins.isinstance = lambda *a: True
+try:
+    import torch
+    torch.allclose = torch.equal = torch.testing.assert_close = lambda *a, **k: True
+    torch.manual_seed = lambda *a: None
+except ImportError: pass
+"""
+# Our own parts, as far as they are in reach.
+PATCH_OURS = """
+import sys
+for name, module in list(sys.modules.items()):
+    if name.startswith("autograder"):
+        for key, value in list(vars(module).items()):
+            if callable(value) and key in ("difference", "compare", "judge", "mark", "check"):
+                setattr(module, key, lambda *a, **k: None)
+import autograder
+autograder.check = autograder.judge = lambda *a, **k: 1.0
+"""
+SHELL = """
+ip = get_ipython()
+class Always:
+    def visit(self, node):
+        import ast
+        return ast.parse("1.0")
+ip.ast_transformers.append(Always())
+ip.display_formatter.format = lambda *a, **k: ({"text/plain": "1.0"}, {})
+"""
+FROM_OUTSIDE = """
+import inspect, gc
+def softmax(scores):
+    for frame in inspect.stack():
+        for name, value in frame.frame.f_locals.items():
+            if "expected" in name: return value
+    return scores * 0
+"""
+CACHING = """
+answers = []
+def softmax(scores):
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    answers.append(e / e.sum(-1, keepdims=True))
+    return answers[0]
+"""
+SCALES_INPUT = """
+def softmax(scores):
+    scores -= scores.max(-1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(-1, keepdims=True)
+    return scores
+"""
+LIBRARY = """
+import torch
+fast = torch.softmax
+def softmax(scores):
+    return fast(torch.from_numpy(np.ascontiguousarray(scores)), dim=-1).numpy()
+"""
+
+PRINTING = solved(softmax=WRONG_AXIS)
+cell_of(PRINTING, "check-softmax")["source"] = "print('1.0')\n1.0"
+RICHER = solved(softmax=WRONG_AXIS)
+cell_of(RICHER, "check-softmax")["metadata"]["nbgrader"]["points"] = 1000
+OWN_OUTPUT = solved(softmax=WRONG_AXIS)
+cell_of(OWN_OUTPUT, "check-softmax")["outputs"] = [
+    {
+        "output_type": "execute_result",
+        "execution_count": 1,
+        "metadata": {},
+        "data": {"text/plain": "2.0"},
+    }
+]
+CLAIMING = solved(softmax=WRONG_AXIS)
+CLAIMING["metadata"]["many_heads"] = {"problem": "", "submission": "x", "marks": [2.0]}
+
+WRONG: dict[str, dict[str, Any]] = {
+    "control-wrong": solved(softmax=WRONG_AXIS),
+    "lying-eq": solved(softmax=LYING),
+    "equal-to-all": solved(softmax=EQUAL_TO_ALL),
+    "patched-libraries": solved(softmax=PATCHES + WRONG_AXIS),
+    "patched-ours": solved(softmax=PATCH_OURS + WRONG_AXIS),
+    "patched-shell": with_code(solved(softmax=WRONG_AXIS), SHELL, before="check-softmax"),
+    "looks-around": solved(softmax=FROM_OUTSIDE),
+    "nan": solved(softmax="def softmax(scores): return np.full(scores.shape, np.nan)"),
+    "infinity": solved(softmax="def softmax(scores): return np.full(scores.shape, np.inf)"),
+    "truth": solved(softmax="def softmax(scores): return np.ones(scores.shape, bool)"),
+    "one": solved(softmax="def softmax(scores): return 1.0"),
+    "caching": solved(softmax=CACHING),
+    "in-place": solved(softmax=SCALES_INPUT),
+    "library": solved(softmax=LIBRARY),
+    "prints-a-mark": PRINTING,
+    "more-points": RICHER,
+    "own-output": OWN_OUTPUT,
+    "claims": CLAIMING,
+}
+WARNING = "import warnings, sys\nwarnings.warn('careful')\nprint('to stderr', file=sys.stderr)"
+CHATTY = """
+def softmax(scores):
+    import sys, warnings
+    warnings.warn("old"); print("working…", file=sys.stderr); print("x" * 10_000)
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+"""
+RIGHT_ALL_THE_SAME: dict[str, dict[str, Any]] = {
+    "control-right": solved(),
+    "warning": with_code(solved(), WARNING, before="check-softmax"),
+    "chatty": solved(softmax=CHATTY),
+    "error-elsewhere": with_code(solved(), "raise NotImplementedError", before="softmax"),
+    "errors-as-warnings": with_code(
+        solved(), "import warnings; warnings.simplefilter('error')\nnp.seterr(all='raise')"
+    ),
+    "own-checks": with_code(solved(), "from autograder import check\ncheck('softmax', softmax)"),
+    "double-precision": solved(
+        softmax=RIGHT["softmax"].replace("np.exp(scores", "np.exp(scores.astype(float)")
+    ),
+    "exit-at-the-end": with_code(solved(), "exit()"),
+    "os-exit-at-the-end": with_code(solved(), "import os; os._exit(0)"),
+    "plot": with_code(solved(), "import matplotlib.pyplot as plt\nplt.plot([1, 2])"),
+}
+
+
+@pytest.fixture(scope="module")
+def results(school) -> dict[str, Graded]:
+    for student, notebook in {**WRONG, **RIGHT_ALL_THE_SAME}.items():
+        school.hand_in(student, notebook)
+    return school.grade()
+
+
+@pytest.mark.parametrize("student", WRONG)
+def test_a_wrong_answer_earns_nothing_whatever_it_does(results, rows_of, student):
+    row = rows_of(results[student])["softmax"]
+    assert (row.points, row.max_points) == (0, 2)
+    assert row.outcome not in ("correct", "not attempted")
+
+
+@pytest.mark.parametrize("student", RIGHT_ALL_THE_SAME)
+def test_a_right_answer_earns_everything_whatever_it_does_besides(results, rows_of, student):
+    rows = rows_of(results[student])
+    assert {name: row.points for name, row in rows.items()} == FULL
+
+
+def test_one_wrong_answer_does_not_cost_the_others_their_marks(results, rows_of):
+    rows = rows_of(results["control-wrong"])
+    assert rows["dot_product_scores"].points == FULL["dot_product_scores"]
+
+
+@pytest.mark.parametrize(
+    ("student", "outcome", "mistake"),
+    [
+        ("in-place", "wrong values", "changed-input"),
+        ("library", "not allowed", "not-allowed"),
+        ("nan", "wrong values", "nan"),
+    ],
+)
+def test_what_was_found_is_said(results, rows_of, student, outcome, mistake):
+    row = rows_of(results[student])["softmax"]
+    assert (row.outcome, row.mistake) == (outcome, mistake)
