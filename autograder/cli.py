@@ -181,17 +181,12 @@ def _as_json(graded: "Graded") -> dict[str, Any]:
 
 
 def _say_what_is_not_graded(console: "Console", room: "Classroom", project: "Project") -> None:
-    """Folders that bear no assignment's name: somebody may be waiting for their marks."""
-    from autograder.grading.submissions import folders
+    from autograder.grading.submissions import unmatched
     from autograder.grading.terminal import safe_text
 
-    known = project.assignments()
-    for student, assignment in folders(room):
-        if assignment not in known:
-            close = difflib.get_close_matches(assignment, known, n=1)
-            said = f"; is it {close[0]}?" if close else "."
-            where = safe_text(f"{student}/{assignment}")
-            console.print(f"{where} bears no assignment's name{said}", markup=False)
+    for stray in unmatched(room, project.assignments()):
+        where = safe_text("/".join(filter(None, (stray.student, stray.place))))
+        console.print(f"{where}  NOT GRADED  {safe_text(stray.why)}", markup=False)
 
 
 @main.command()

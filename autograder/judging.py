@@ -1,28 +1,28 @@
-"""Judging: from observations to a verdict, with the name of the mistake.
+"""Judging: from observations to a verdict.
 
-`compare` is pure. It sets what was observed beside what the reference does on the same
-cases, and, where they differ, looks for the declared mistake that did the same.
+`compare` is pure: it sets what was observed beside what the reference does on the same cases.
+What a verdict says beyond that, the name of the mistake, is found in `recognising`.
 """
 
 import contextlib
-import functools
 import operator
-import pkgutil
-import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from autograder import exercises
-from autograder.comparing import Difference, agrees, difference
-from autograder.declaring import Case, Exercise, Mistake, Observation, Observations
+from autograder.comparing import Difference, difference
+from autograder.declaring import Case, Exercise, Observation, Observations
+from autograder.expecting import expected_observations, make_cases
 from autograder.observing import observe, unwarned
+from autograder.recognising import recognise, size
 from autograder.recording import attribute
 from autograder.verdicts import Example, Outcome, Verdict
 
 DEFAULT_SEED = 2017  # the year of "Attention Is All You Need"
+
+# With these nothing is left that a wrong helper or a declared mistake could explain.
+FINAL = ("correct", "not attempted", "not allowed")
 
 Differences = Mapping[str, Difference | None]
 
@@ -40,19 +40,31 @@ def judge(name: str, implementation: object, *, seed: int = DEFAULT_SEED) -> Ver
     """
     exercise = exercises.find(name)
     seed = _checked_seed(seed)
-    cases = make_cases(exercise, seed)
-    observations = observe(exercise, implementation, cases)
-    verdict = compare(exercise, cases, observations, expected_observations(exercise, seed))
-    if verdict.correct or verdict.outcome in ("not attempted", "not allowed"):
-        return verdict
-    verdict = recognise(exercise, cases, observations, verdict, seed)
+    observations = observe(exercise, implementation, make_cases(exercise, seed))
     home = attribute(implementation, "__globals__")
     known = home if isinstance(home, dict) else {}
-    return mend_first(
-        verdict,
-        observations.refers_to,
+    return judge_observations(
+        exercise,
+        observations,
+        seed,
         lambda helper: helper not in known or judge(helper, known[helper], seed=seed).correct,
     )
+
+
+def judge_observations(
+    exercise: Exercise, observations: Observations, seed: int, is_right: Callable[[str], bool]
+) -> Verdict:
+    """The verdict on observations that were made on the cases of a seed.
+
+    is_right: tells of an earlier exercise, by its name, whether the learner's function for it
+        is right; asked only when this one is wrong and calls it.
+    """
+    cases = make_cases(exercise, seed)
+    verdict = compare(exercise, cases, observations, expected_observations(exercise, seed))
+    if verdict.outcome in FINAL:
+        return verdict
+    verdict = recognise(exercise, cases, observations, verdict, seed)
+    return mend_first(verdict, observations.refers_to, is_right)
 
 
 def _checked_seed(seed: object) -> int:
@@ -61,92 +73,6 @@ def _checked_seed(seed: object) -> int:
         if number >= 0:
             return number
     raise ValueError(f"A seed is a whole number from 0 on, such as 7; this one is {seed!r}.")
-
-
-def make_cases(exercise: Exercise, seed: int) -> Sequence[Case]:
-    """The exercise's cases for a seed. The name enters, so that exercises draw differently."""
-    return exercise.cases(np.random.default_rng([seed, zlib.crc32(exercise.name.encode())]))
-
-
-@functools.lru_cache(maxsize=64)
-def _expected(name: str, seed: int) -> Observations:
-    exercise = exercises.find(name)
-    reference = pkgutil.resolve_name(exercise.reference)
-    return observe(replace(exercise, not_allowed=()), reference, make_cases(exercise, seed))
-
-
-def expected_observations(exercise: Exercise, seed: int) -> Observations:
-    """What the reference does on the cases of a seed (kept for the latest few)."""
-    return _expected(exercise.name, seed)
-
-
-# What to try where no declared mistake explains the verdict: by kind of fault, or else by outcome.
-ADVICE = {
-    "returned-none": "end the function with a return line.",
-    "wrong-number-of-results": "return all of them, separated by commas, in this order.",
-    "changed-input": "write `x = x * w` where you have `x *= w`, or work on a copy: x.copy().",
-    "wrong type": "print type(...) and .dtype of what you return: no list, no string, no cast.",
-    "wrong shape": "print the shape after each line, and compare with the shapes in the exercise.",
-    "NameError": "run the cells above from the top, so that everything the function uses exists.",
-    "UnboundLocalError": "give every variable a value on every way through the function.",
-    "NotImplementedError": "it is still raised for some inputs; put code in its place.",
-}
-
-
-def _advice(verdict: Verdict, observations: Observations) -> str:
-    """What to try when no declared mistake explains the verdict."""
-    name = verdict.exercise
-    case = verdict.example.case if verdict.example else ""
-    seen = observations.by_case.get(case)
-    problem = seen.problem.type if seen and seen.problem else ""
-    for kind in (verdict.mistake or "", problem, verdict.outcome):
-        if kind in ADVICE:
-            return ADVICE[kind]
-    if verdict.outcome == "error":
-        return f"the inputs of one failing call are shown below: follow {name} on them by hand."
-    return f'compare yours with the expected numbers below. hint("{name}") gives a nudge.'
-
-
-@dataclass(frozen=True)
-class _Mistaken:
-    """A declared mistake, what it does on the cases of a seed, and on which it fails."""
-
-    mistake: Mistake
-    observations: Mapping[str, Observation]
-    failing: frozenset[str]
-
-
-@functools.lru_cache(maxsize=64)
-def _mistaken(name: str, seed: int) -> tuple[_Mistaken, ...]:
-    exercise = exercises.find(name)
-    cases = make_cases(exercise, seed)
-    expected = expected_observations(exercise, seed)
-    unwatched = replace(exercise, not_allowed=())
-    made = []
-    for mistake in mistakes_of(exercise):
-        seen = observe(unwatched, mistake.implementation, cases).by_case
-        failing = _failing(exercise, cases, seen, expected.by_case)
-        made.append(_Mistaken(mistake, seen, failing))
-    return tuple(made)
-
-
-def _failing(
-    exercise: Exercise,
-    cases: Sequence[Case],
-    seen: Mapping[str, Observation],
-    expected: Mapping[str, Observation],
-) -> frozenset[str]:
-    return frozenset(
-        case.name
-        for case in cases
-        if difference(exercise, case, expected[case.name], seen.get(case.name)) is not None
-    )
-
-
-def mistakes_of(exercise: Exercise) -> tuple[Mistake, ...]:
-    """The declared wrong implementations of an exercise."""
-    module, _, key = exercise.mistakes.partition(":")
-    return tuple(pkgutil.resolve_name(module).MISTAKES[key])
 
 
 @unwarned()
@@ -213,13 +139,9 @@ def _headline_case(failing: Sequence[Case], differences: Differences) -> Case:
 
     def rank(case: Case) -> tuple[int, int]:
         found = differences[case.name]
-        return order.get(found.outcome if found else "", 1), _size(case)
+        return order.get(found.outcome if found else "", 1), size(case)
 
     return min(failing, key=rank)
-
-
-def _size(case: Case) -> int:
-    return sum(int(np.prod(np.shape(value))) for value in case.arguments.values())
 
 
 def _example(
@@ -240,72 +162,6 @@ def _example(
         at=found.at,
         printed=seen.printed if seen else "",
     )
-
-
-@unwarned()
-def recognise(
-    exercise: Exercise,
-    cases: Sequence[Case],
-    observations: Observations,
-    verdict: Verdict,
-    seed: int,
-) -> Verdict:
-    """Add the name of the declared mistake that did the same on the same cases."""
-    if observations.refusal or verdict.example is None:
-        return verdict
-    mistake = _closest(exercise, cases, observations, seed)
-    if mistake is None:
-        return replace(verdict, advice=_advice(verdict, observations))
-    return replace(verdict, mistake=mistake.id, why=mistake.happened, advice=mistake.advice)
-
-
-def _closest(
-    exercise: Exercise, cases: Sequence[Case], observations: Observations, seed: int
-) -> Mistake | None:
-    """The mistake that agrees with the observations on every case, or comes closest.
-
-    Close enough is agreement on more than half of the cases on which either fails (code that
-    makes a declared mistake and one more), or on all on which the learner's fails (code that
-    makes it for some inputs only).
-    """
-    seen = observations.by_case
-    expected = expected_observations(exercise, seed).by_case
-    failing = _failing(exercise, cases, seen, expected)
-    best = (0.5, False, 0)
-    closest = None
-    for known in _mistaken(exercise.name, seed):
-        concerned = failing | known.failing
-        alike = [
-            case
-            for case in cases
-            if case.name in failing & known.failing
-            and _alike(case, seen[case.name], known.observations[case.name])
-        ]
-        telling = sum(
-            _telling(case, seen[case.name], known.observations[case.name], expected[case.name])
-            for case in alike
-        )
-        share, explains_all = len(alike) / len(concerned), len(alike) == len(failing)
-        if explains_all:
-            share = max(share, 0.5)  # the mistake is made, if only for some inputs
-        if telling and (share, explains_all, telling) > best:
-            best, closest = (share, explains_all, telling), known.mistake
-    return closest
-
-
-def _alike(case: Case, seen: Observation, other: Observation) -> bool:
-    return seen.changed == other.changed and agrees(case, seen, other)
-
-
-def _telling(case: Case, seen: Observation, other: Observation, right: Observation) -> bool:
-    """Whether agreement on a case says something: the same wrong values, or one exception.
-
-    Exceptions of other words say nothing: any two products of unsuitable shapes fail. Nor do
-    right values of a wrong dtype, which agree with everything that is nearly right.
-    """
-    if seen.problem is None or other.problem is None:
-        return not agrees(case, seen, right)
-    return (seen.problem.type, seen.problem.message) == (other.problem.type, other.problem.message)
 
 
 def mend_first(

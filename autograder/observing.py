@@ -69,14 +69,13 @@ def observe(exercise: Exercise, implementation: object, cases: Sequence[Case]) -
         return Observations(refusal=refusal)
     assert callable(implementation)
     return Observations(
-        by_case={case.name: _observe_case(exercise, implementation, case) for case in cases},
+        by_case={case.name: observe_case(exercise, implementation, case) for case in cases},
         refers_to=tuple(name for name in exercise.uses if name in _names_used(implementation)),
     )
 
 
-def _observe_case(
-    exercise: Exercise, implementation: Callable[..., Any], case: Case
-) -> Observation:
+def observe_case(exercise: Exercise, implementation: Callable[..., Any], case: Case) -> Observation:
+    """Observe one call of something that can be called."""
     output = _BoundedText()
     called: set[str] = set()
     observation = Observation()

@@ -85,7 +85,7 @@ def grade(
                 results.append(graded)
                 report(graded)
         finally:  # also after Ctrl-C: what is graded is graded
-            write_marks(classroom)
+            write_marks(classroom, project.assignments())
         return results
     finally:
         lock.release()

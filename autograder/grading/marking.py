@@ -1,15 +1,12 @@
 """From what was observed to verdicts and marks, outside of the process of student code."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from autograder.declaring import Exercise, Observations
+from autograder.declaring import Exercise
 from autograder.grading.driving import CellRun
-from autograder.judging import compare, expected_observations, make_cases, mend_first, recognise
+from autograder.judging import judge_observations
 from autograder.verdicts import Verdict
-
-# Without a comparison of values there is nothing that a wrong helper could explain.
-FINAL = ("correct", "not attempted", "not allowed")
 
 
 @dataclass(frozen=True)
@@ -70,19 +67,6 @@ def judge_runs(
                 exercise, f"{exercise.name} was not judged: {run.note}."
             )
     return verdicts
-
-
-def judge_observations(
-    exercise: Exercise, observations: Observations, seed: int, is_right: Callable[[str], bool]
-) -> Verdict:
-    """The verdict on observations that were made on the cases of a seed."""
-    cases = make_cases(exercise, seed)
-    expected = expected_observations(exercise, seed)
-    verdict = compare(exercise, cases, observations, expected)
-    if verdict.outcome in FINAL:
-        return verdict
-    verdict = recognise(exercise, cases, observations, verdict, seed)
-    return mend_first(verdict, observations.refers_to, is_right)
 
 
 def failed(exercise: Exercise, what: str) -> Verdict:

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from autograder.grading.gradebook import set_by_hand
 from autograder.grading.places import Classroom
 from autograder.grading.records import read_all, write_atomically
 from autograder.grading.repairing import CHECK
+from autograder.grading.submissions import unmatched
 
 COLUMNS = (
     "student",
@@ -23,6 +24,8 @@ COLUMNS = (
     "note",
 )
 FAULT = ".fault"
+
+Sorted = tuple[tuple[str, str, int], *tuple[str, ...]]  # a row, after what it is sorted by
 
 
 @dataclass(frozen=True)
@@ -61,17 +64,26 @@ def read_faults(verdicts: Path) -> Iterator[Fault]:
             continue
 
 
-def write_marks(classroom: Classroom) -> None:
-    """Write the table anew: one row per student, assignment and exercise. Raises OSError."""
+def write_marks(classroom: Classroom, assignments: Sequence[str]) -> None:
+    """Write the table anew: one row per student, assignment and exercise.
+
+    What lies where no assignment is looked for gets a row without points. Raises OSError.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for row in sorted(_rows(classroom)):
+    for row in sorted([*_rows(classroom), *_unmatched_rows(classroom, assignments)]):
         writer.writerow([safe_cell(field) for field in row[1:]])
     write_atomically(classroom.marks, text.getvalue())
 
 
-def _rows(classroom: Classroom) -> Iterator[tuple[tuple[str, str, int], *tuple[str, ...]]]:
+def _unmatched_rows(classroom: Classroom, assignments: Sequence[str]) -> Iterator[Sorted]:
+    for number, stray in enumerate(unmatched(classroom, assignments)):
+        key = (stray.student, stray.place, number)
+        yield key, stray.student, stray.place, "", "", "", "error", "", f"not graded: {stray.why}"
+
+
+def _rows(classroom: Classroom) -> Iterator[Sorted]:
     """The rows, each with what it is sorted by."""
     by_hand = set_by_hand(classroom.db_url) if classroom.gradebook.is_file() else {}
     faults = {(fault.student, fault.assignment): fault for fault in read_faults(classroom.verdicts)}

@@ -14,11 +14,11 @@ from traitlets import Bool, Integer
 from autograder import exercises
 from autograder.declaring import Exercise
 from autograder.exercises import UnknownExercise
+from autograder.expecting import make_cases
 from autograder.grading.driving import CellRun, CheckCell, CodeCell, Limits, drive
 from autograder.grading.marking import failed, judge_runs, mark
 from autograder.grading.outputs import clean_markdown, clean_outputs, stream
 from autograder.grading.repairing import CHECK, Known, defines, known_cells, repair
-from autograder.judging import make_cases
 from autograder.rendering import to_html
 
 KEY = "many_heads"  # our corner of a notebook's metadata, and of nbconvert's resources

@@ -1,8 +1,9 @@
 """What students handed in: finding it in the classroom's folders, whatever is in them."""
 
+import difflib
 import hashlib
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +48,46 @@ def folders(classroom: Classroom) -> Iterator[tuple[str, str]]:
     for student in _folders_in(classroom.submitted):
         for assignment in _folders_in(student):
             yield student.name, assignment.name
+
+
+@dataclass(frozen=True)
+class Unmatched:
+    """Something among the submissions that is nobody's folder for an assignment.
+
+    student, place: the folder of the student and what lies in it; "" where there is none.
+    why: what is wrong with it, and what to do.
+    """
+
+    student: str
+    place: str
+    why: str
+
+
+def unmatched(classroom: Classroom, assignments: Sequence[str]) -> Iterator[Unmatched]:
+    """Whatever nobody would grade: somebody may be waiting for its marks."""
+    for stray in _notebooks_in(classroom.submitted):
+        why = "The file lies in no student's folder. Move it to STUDENT/ASSIGNMENT/."
+        yield Unmatched("", stray.name, why)
+    for student in _folders_in(classroom.submitted):
+        inside = _folders_in(student)
+        strays = _notebooks_in(student)
+        for folder in inside:
+            if folder.name not in assignments:
+                close = difflib.get_close_matches(folder.name, assignments, n=1, cutoff=0.5)
+                hint = f"; is it {close[0]}?" if close else "."
+                why = f"The folder bears no assignment's name{hint} Rename it."
+                yield Unmatched(student.name, folder.name, why)
+        for stray in strays:
+            why = "The file lies in no assignment's folder. Move it into one, for example "
+            yield Unmatched(student.name, stray.name, f"{why}{student.name}/{assignments[-1]}/.")
+        if not inside and not strays:
+            yield Unmatched(student.name, "", "The student's folder is empty.")
+
+
+def _notebooks_in(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.glob("*.ipynb") if not path.is_dir())
 
 
 def _folders_in(folder: Path) -> list[Path]:

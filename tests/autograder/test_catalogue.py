@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from autograder import exercises
-from autograder.judging import mistakes_of
+from autograder.expecting import mistakes_of
 from tests.repository import committed_files, read_committed
 
 EXERCISES = {exercise.name: exercise for exercise in exercises.iterate()}

@@ -10,7 +10,8 @@ import pytest
 
 from autograder import exercises, judge
 from autograder.exercises import UnknownExercise
-from autograder.judging import DEFAULT_SEED, make_cases
+from autograder.expecting import make_cases
+from autograder.judging import DEFAULT_SEED
 from autograder.rendering import to_html, to_text
 from autograder.verdicts import OUTCOMES, Verdict
 from course.attention import one_head

@@ -8,7 +8,7 @@ import pytest
 
 from autograder import exercises, judge
 from autograder.declaring import Mistake
-from autograder.judging import mistakes_of
+from autograder.expecting import mistakes_of
 from autograder.rendering import hint_to_html, to_html, to_text
 
 VOID = {"br", "img", "hr"}

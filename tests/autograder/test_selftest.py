@@ -7,13 +7,8 @@ import pytest
 
 from autograder import exercises
 from autograder.comparing import difference
-from autograder.judging import (
-    DEFAULT_SEED,
-    expected_observations,
-    judge,
-    make_cases,
-    mistakes_of,
-)
+from autograder.expecting import expected_observations, make_cases, mistakes_of
+from autograder.judging import DEFAULT_SEED, judge
 from autograder.observing import observe
 from tests.autograder.variants import VARIANTS
 

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from autograder import exercises, judge
-from autograder.judging import mistakes_of
+from autograder.expecting import mistakes_of
 from autograder.rendering import to_html, to_text
 
 PROMISED = 150.0  # ms, median

@@ -1,5 +1,6 @@
 """The command line: what it says, and its exit codes."""
 
+import csv
 import json
 import subprocess
 
@@ -30,11 +31,35 @@ def test_grade_prints_one_line_per_student(command, new_school):
     done = command("grade", "--trust-submissions")
     assert done.exit_code == 1  # one folder has a name that nothing can keep
     lines = done.stdout.splitlines()
-    assert lines[0] == "bo/01-one-haed bears no assignment's name; is it 01-one-head?"
+    assert lines[0].startswith("bo/01-one-haed  NOT GRADED  The folder bears no assignment's name")
+    assert "is it 01-one-head?" in lines[0]
     assert lines[1] == f"ada  {ONE}  7/7  all correct"
     assert lines[2].startswith(f"bo  {ONE}  1/7  softmax: wrong values (overflow); ")
     assert lines[3].startswith(f"evil \\x1b[2J name  {ONE}  NOT GRADED  ")
     assert "\x1b" not in done.stdout
+
+
+def test_what_lies_in_the_wrong_place_gets_a_row_with_a_reason(command, new_school):
+    submitted = new_school.classroom.submitted
+    new_school.hand_in("ada", solved())
+    new_school.hand_in("bo", solved(), "Assignment 1", name="any")
+    (submitted / "cy").mkdir()
+    (submitted / "cy" / "01-exercises.ipynb").write_text("{}")
+    (submitted / "di").mkdir()
+    (submitted / "stray.ipynb").write_text("{}")
+    done = command("grade", "--trust-submissions")
+    assert done.exit_code == 0
+    assert done.stdout.count("NOT GRADED") == 4
+    with new_school.classroom.marks.open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if not row["exercise"]]
+    assert [(row["student"], row["assignment"]) for row in rows] == [
+        ("", "stray.ipynb"),
+        ("bo", "Assignment 1"),
+        ("cy", "01-exercises.ipynb"),
+        ("di", ""),
+    ]
+    assert all(row["points"] == "" and row["outcome"] == "error" for row in rows)
+    assert all(row["note"].startswith("not graded: ") for row in rows)
 
 
 def test_grade_without_trust_says_why_not(command, new_school):

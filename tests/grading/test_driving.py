@@ -5,9 +5,10 @@ import time
 import pytest
 
 from autograder import exercises
+from autograder.expecting import expected_observations, make_cases
 from autograder.grading.driving import CellRun, CheckCell, CodeCell, Limits, RunnerFault, drive
 from autograder.grading.launching import start_runner
-from autograder.judging import compare, expected_observations, make_cases
+from autograder.judging import compare
 from tests.grading.notebooks import RIGHT
 
 SEED = 11

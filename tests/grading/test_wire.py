@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as npst
 from autograder import exercises
 from autograder.comparing import difference
 from autograder.declaring import Case, Observation, Observations, Problem, Value
-from autograder.judging import expected_observations, make_cases
+from autograder.expecting import expected_observations, make_cases
 from autograder.packing import pack_case, pack_observations, unpack_case, unpack_observations
 from autograder.wire import DTYPES, HEADER, TORCH_DTYPES, WireError, decode, encode, receive
 

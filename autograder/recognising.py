@@ -1,0 +1,148 @@
+"""Recognising a mistake: which declared wrong implementation did the same."""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from autograder import exercises
+from autograder.comparing import agrees, difference
+from autograder.declaring import Case, Exercise, Mistake, Observation, Observations
+from autograder.expecting import expected_observations, make_cases, mistakes_of
+from autograder.observing import observe_case, unwarned
+from autograder.verdicts import Verdict
+
+# What to try where no declared mistake explains the verdict: by kind of fault, or else by outcome.
+ADVICE = {
+    "returned-none": "end the function with a return line.",
+    "wrong-number-of-results": "return all of them, separated by commas, in this order.",
+    "changed-input": "write `x = x * w` where you have `x *= w`, or work on a copy: x.copy().",
+    "wrong type": "print type(...) and .dtype of what you return: no list, no string, no cast.",
+    "wrong shape": "print the shape after each line, and compare with the shapes in the exercise.",
+    "NameError": "run the cells above from the top, so that everything the function uses exists.",
+    "UnboundLocalError": "give every variable a value on every way through the function.",
+    "NotImplementedError": "it is still raised for some inputs; put code in its place.",
+}
+
+
+def _advice(verdict: Verdict, observations: Observations) -> str:
+    """What to try when no declared mistake explains the verdict."""
+    name = verdict.exercise
+    case = verdict.example.case if verdict.example else ""
+    seen = observations.by_case.get(case)
+    problem = seen.problem.type if seen and seen.problem else ""
+    for kind in (verdict.mistake or "", problem, verdict.outcome):
+        if kind in ADVICE:
+            return ADVICE[kind]
+    if verdict.outcome == "error":
+        return f"the inputs of one failing call are shown below: follow {name} on them by hand."
+    return f'compare yours with the expected numbers below. hint("{name}") gives a nudge.'
+
+
+# How many of the failing cases are tried before a mistake is given up: one that explains most of
+# them agrees on one of the first few, and trying all of hundreds on all cases takes a second.
+FIRST = 3
+
+
+@unwarned()
+def recognise(
+    exercise: Exercise,
+    cases: Sequence[Case],
+    observations: Observations,
+    verdict: Verdict,
+    seed: int,
+) -> Verdict:
+    """Add the name of the declared mistake that did the same on the same cases, and advice."""
+    if observations.refusal or verdict.example is None:
+        return verdict
+    mistake = _closest(exercise, cases, observations, seed)
+    if mistake is None:
+        return replace(verdict, advice=_advice(verdict, observations))
+    return replace(verdict, mistake=mistake.id, why=mistake.happened, advice=mistake.advice)
+
+
+@dataclass
+class _Known:
+    """A declared mistake, observed on the cases of a seed as far as somebody asked."""
+
+    mistake: Mistake
+    exercise: Exercise
+    expected: Observations
+    _seen: dict[str, tuple[Observation, bool]] = field(default_factory=dict)
+
+    def on(self, case: Case) -> tuple[Observation, bool]:
+        """What it does on a case, and whether that is wrong."""
+        if case.name not in self._seen:
+            seen = observe_case(self.exercise, self.mistake.implementation, case)
+            right = self.expected.by_case[case.name]
+            wrong = difference(self.exercise, case, right, seen) is not None
+            self._seen[case.name] = seen, wrong
+        return self._seen[case.name]
+
+
+@functools.lru_cache(maxsize=64)
+def _known(name: str, seed: int) -> tuple[_Known, ...]:
+    exercise = exercises.find(name)
+    expected = expected_observations(exercise, seed)
+    unwatched = replace(exercise, not_allowed=())
+    return tuple(_Known(mistake, unwatched, expected) for mistake in mistakes_of(exercise))
+
+
+def _closest(
+    exercise: Exercise, cases: Sequence[Case], observations: Observations, seed: int
+) -> Mistake | None:
+    """The mistake that agrees with the observations on every case, or comes closest.
+
+    Close enough is agreement on more than half of the cases on which either fails (code that
+    makes a declared mistake and one more), or on all on which the learner's fails (code that
+    makes it for some inputs only).
+    """
+    # The cases of the seed, and not those given: they are equal, and mistakes are kept by seed.
+    cases = make_cases(exercise, seed)
+    seen = observations.by_case
+    expected = expected_observations(exercise, seed).by_case
+    failing = [
+        case
+        for case in cases
+        if difference(exercise, case, expected[case.name], seen.get(case.name)) is not None
+    ]
+    tried = [case for case in failing if case.name in seen]
+    first = sorted(tried, key=size)[:FIRST]
+    best = (0.5, False, 0)
+    closest = None
+    for known in _known(exercise.name, seed):
+        if not any(_alike(case, seen[case.name], *known.on(case)) for case in first):
+            continue
+        alike = [case for case in tried if _alike(case, seen[case.name], *known.on(case))]
+        concerned = [case for case in cases if case in failing or known.on(case)[1]]
+        telling = sum(
+            _telling(case, seen[case.name], known.on(case)[0], expected[case.name])
+            for case in alike
+        )
+        share, explains_all = len(alike) / len(concerned), len(alike) == len(failing)
+        if explains_all:
+            share = max(share, 0.5)  # the mistake is made, if only for some inputs
+        if telling and (share, explains_all, telling) > best:
+            best, closest = (share, explains_all, telling), known.mistake
+    return closest
+
+
+def size(case: Case) -> int:
+    """How many numbers a case has: the smallest one is shown."""
+    return sum(int(np.prod(np.shape(value))) for value in case.arguments.values())
+
+
+def _alike(case: Case, seen: Observation, other: Observation, wrong: bool) -> bool:
+    return wrong and seen.changed == other.changed and agrees(case, seen, other)
+
+
+def _telling(case: Case, seen: Observation, other: Observation, right: Observation) -> bool:
+    """Whether agreement on a case says something: the same wrong values, or one exception.
+
+    Exceptions of other words say nothing: any two products of unsuitable shapes fail. Nor do
+    right values of a wrong dtype, which agree with everything that is nearly right.
+    """
+    if seen.problem is None or other.problem is None:
+        return not agrees(case, seen, right)
+    return (seen.problem.type, seen.problem.message) == (other.problem.type, other.problem.message)
