@@ -11,6 +11,8 @@ import numpy as np
 
 from autograder.declaring import Case, Exercise, Observation, Value
 
+GRADIENT = "gradient of "  # how the names of parts that are gradients begin
+
 # How far apart two correct algorithms may lie, in units of the last place at the size of
 # the largest number involved. Correct float32 versions at scores of 2400 differ by 0.3
 # such units; sums over a few hundred products by a few.
@@ -50,15 +52,16 @@ class Difference:
     at: tuple[int, ...] = ()
 
 
-def tolerance(case: Case, expected: np.ndarray, *dtypes: str) -> float:
+def tolerance(case: Case, expected: np.ndarray, *dtypes: str, size: float = 1.0) -> float:
     """The largest difference from `expected` that rounding alone can explain.
 
     It grows with the machine epsilon of the coarsest float dtype involved (inputs and
-    result) and with the largest number that arises (scores or result).
+    result) and with the largest number that arises (scores or result). `size` is the least
+    that counts as such a number.
     """
     epsilon = max((_epsilon(name) for name in case.dtypes.union(dtypes)), default=0.0)
     finite = np.abs(expected[np.isfinite(expected)])
-    size = max(1.0, float(finite.max()) if finite.size else 0.0)
+    size = max(size, float(finite.max()) if finite.size else 0.0)
     return max(UNITS * epsilon * max(size, case.magnitude), FLOOR * size)
 
 
@@ -81,12 +84,12 @@ def close(case: Case, a: Value, b: Value) -> bool:
     return not _apart(case, x, y, a.dtype, b.dtype).any()
 
 
-def _apart(case: Case, x: np.ndarray, y: np.ndarray, *dtypes: str) -> np.ndarray:
+def _apart(case: Case, x: np.ndarray, y: np.ndarray, *dtypes: str, size: float = 1.0) -> np.ndarray:
     """Where two arrays of one shape differ by more than rounding explains."""
     if y.dtype.kind in "biu":
         return np.asarray(x != y)
     with np.errstate(invalid="ignore", over="ignore"):
-        near = np.abs(x - y) <= tolerance(case, y, *dtypes)
+        near = np.abs(x - y) <= tolerance(case, y, *dtypes, size=size)
     return ~(near | (x == y) | (np.isnan(x) & np.isnan(y)))
 
 
@@ -111,8 +114,10 @@ def difference(
         return Difference("error", _problem_sentence(exercise, seen))
     if set(seen.values) != set(expected.values):
         return _wrong_parts(exercise, expected, seen)
+    gradients = _largest_gradient(expected)
     for part, value in expected.values.items():
-        found = _part_difference(exercise, case, part, value, seen.values[part])
+        size = gradients if part.startswith(GRADIENT) else 1.0
+        found = _part_difference(exercise, case, part, value, seen.values[part], size)
         if found is not None:
             return found
     if seen.changed:
@@ -123,6 +128,17 @@ def difference(
             "changed-input",
         )
     return None
+
+
+def _largest_gradient(expected: Observation) -> float:
+    """The scale on which all gradients of a case are compared.
+
+    A gradient may be 0 by nature (that of W_k.bias is), and what is computed for it is noise of
+    the size of the others' rounding.
+    """
+    arrays = (v.data for part, v in expected.values.items() if part.startswith(GRADIENT))
+    sizes = [float(np.abs(a).max()) for a in arrays if isinstance(a, np.ndarray) and a.size]
+    return max([1.0, *sizes])
 
 
 def _called_sentence(exercise: Exercise, called: Sequence[str]) -> str:
@@ -187,10 +203,15 @@ def _returned_none(exercise: Exercise) -> Difference:
 
 
 def _part_difference(
-    exercise: Exercise, case: Case, part: str, expected: Value, seen: Value
+    exercise: Exercise, case: Case, part: str, expected: Value, seen: Value, size: float
 ) -> Difference | None:
     whose = f"the array of {part}" if part.endswith("s") else f"the {part}"
-    whose = whose if len(exercise.returns) > 1 else "the result"
+    if len(exercise.returns) == 1 and part in exercise.returns:
+        whose = "the result"
+    if seen.kind == "none" and part.startswith(GRADIENT):
+        reached = part.removeprefix(GRADIENT)
+        said = f"No gradient reaches {reached}: the result does not depend on it, for autograd."
+        return Difference("wrong values", said, "missing-gradient", part)
     if seen.kind == "none":
         if len(exercise.returns) == 1:
             return _returned_none(exercise)
@@ -207,10 +228,13 @@ def _part_difference(
             return None
         said = sentence(f"{whose} is {seen.data!r}, not {expected.data!r}.")
         return Difference("wrong values", said, "", part)
-    apart = _apart(case, x, y, seen.dtype, expected.dtype)
+    # The dtype that was seen has no say: a forged one would widen the tolerance.
+    apart = _apart(case, x, y, expected.dtype, size=size)
     if not apart.any():
         return None
     what, mistake = _values_sentence(whose, x, y, apart)
+    if part.startswith(GRADIENT):
+        what, mistake = f"{what} The result itself may be right.", mistake or "wrong-gradient"
     return Difference("wrong values", what, mistake, part, _worst(x, y, apart))
 
 

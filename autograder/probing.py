@@ -1,0 +1,64 @@
+"""Probes for torch: like `observing.returns`, and gradients beside the results.
+
+Imported only by exercises that use torch; it runs beside student code.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.declaring import Case, Observation, Probe, Value
+from autograder.observing import name_parts
+from autograder.recording import changed, fresh, is_tensor, record
+
+
+def differentiates(*parts: str, to: Sequence[str]) -> Probe:
+    """Call, record what is returned, and the gradients of one fixed number made of it.
+
+    parts: a name for each returned object. to: the arguments whose gradients are recorded, as
+    "gradient of q"; one that does not arise is recorded as None.
+    """
+
+    def probe(implementation: Callable[..., Any], case: Case) -> Observation:
+        arguments = {name: fresh(value) for name, value in case.arguments.items()}
+        leaves = {name: arguments[name].requires_grad_() for name in to}
+        # Copies, because autograd forbids to change a leaf in place, and a learner who does
+        # shall read that an input was changed.
+        arguments.update({name: leaf.clone() for name, leaf in leaves.items()})
+        returned = implementation(*arguments.values())
+        values = name_parts(returned, parts)
+        values.update(gradients(returned, leaves))
+        after = {name: _plain(value) for name, value in arguments.items()}
+        return Observation(values=values, changed=changed(case.arguments, after))
+
+    return probe
+
+
+def _plain(value: Any) -> Any:
+    return value.detach() if is_tensor(value) else value
+
+
+def gradients(returned: Any, leaves: Mapping[str, Tensor]) -> dict[str, Value]:
+    """The gradients of `scalar(returned)` by each leaf, under the names of the leaves."""
+    total = scalar(returned)
+    found: Sequence[Tensor | None] = [None] * len(leaves)
+    if total is not None and total.requires_grad:
+        found = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
+    return {f"gradient of {name}": record(g) for name, g in zip(leaves, found, strict=True)}
+
+
+def scalar(returned: Any) -> Tensor | None:
+    """A number that depends on every returned float tensor, each entry with a weight of its own.
+
+    Equal weights would hide mistakes: the rows of a softmax sum to 1 whatever the scores are.
+    """
+    tensors = list(returned) if isinstance(returned, tuple | list) else [returned]
+    total = None
+    for tensor in tensors:
+        if is_tensor(tensor) and tensor.is_floating_point():
+            steps = torch.arange(1, tensor.numel() + 1, device=tensor.device, dtype=torch.float64)
+            part = (tensor * torch.sin(steps).to(tensor.dtype).reshape(tensor.shape)).sum()
+            total = part if total is None else total + part
+    return total
