@@ -3,11 +3,14 @@
 import contextlib
 import html
 import operator
+import re
 from typing import Any
 
 from autograder import exercises, standing
 from autograder.exercises import UnknownExercise
 from autograder.judging import judge
+from autograder.observing import code_of
+from autograder.recording import record_problem
 from autograder.rendering import hint_to_html, to_html, to_text
 
 _MISSING = object()
@@ -18,6 +21,45 @@ class CheckFailed(Exception):
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
+
+
+class CheckStopped(KeyboardInterrupt):
+    """A check that the learner stopped. One line, as for CheckFailed."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+class _Stale:
+    """Which functions are older than their cells, because the cell failed when it was run last.
+
+    Then the notebook still holds the version before, and a verdict on it would mislead.
+    """
+
+    def __init__(self) -> None:
+        self._failed: dict[str, str] = {}
+
+    def note(self, name: str) -> str:
+        """A sentence for the verdict, or ""."""
+        if name not in self._failed:
+            return ""
+        return (
+            f"The cell that defines {name} ended with {self._failed[name]} when it was run last, "
+            "so this is the verdict on the version before."
+        )
+
+    def after_cell(self, result: Any) -> None:
+        """IPython calls this after every cell."""
+        source = getattr(getattr(result, "info", None), "raw_cell", None) or ""
+        error = result.error_before_exec or result.error_in_exec
+        for name in re.findall(r"^(?:def|class)\s+(\w+)", source, re.MULTILINE):
+            if error is None:
+                self._failed.pop(name, None)
+            elif not isinstance(error, CheckFailed | KeyboardInterrupt):
+                self._failed[name] = type(error).__name__
+
+
+_STALE = _Stale()
 
 
 def check(name: object = _MISSING, implementation: object = _MISSING, *more: object) -> None:
@@ -37,9 +79,16 @@ def check(name: object = _MISSING, implementation: object = _MISSING, *more: obj
         verdict = judge(name, implementation)
     except UnknownExercise as unknown:
         raise CheckFailed(str(unknown)) from None
-    _display(to_text(verdict), to_html(verdict), standing.remember_check(verdict))
+    except KeyboardInterrupt as stop:
+        line = record_problem(stop, code_of(implementation)).line
+        where = f" at `{line}`" if line else ""
+        raise CheckStopped(f"{name} was stopped{where}. Is there a loop without an end?") from None
+    notes = (_STALE.note(name), standing.remember_check(verdict))
+    _display(to_text(verdict), to_html(verdict), " ".join(filter(None, notes)))
     if not verdict.correct:
-        raise CheckFailed(f"{verdict.headline}. The box above says what to try.")
+        raise CheckFailed(
+            f"{verdict.headline}. The box above says {'what to try' if verdict.advice else 'why'}."
+        )
 
 
 def _display(text: str, page: str, note: str) -> None:
@@ -125,6 +174,7 @@ def _install_in_ipython() -> None:
     shell = _shell()
     if shell is not None:
         shell.set_custom_exc((NameError,), _explain_missing_name)
+        shell.events.register("post_run_cell", _STALE.after_cell)
 
 
 _install_in_ipython()

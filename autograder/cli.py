@@ -110,7 +110,9 @@ def grade(
     # A quiet console beside JSON: then only the JSON is on stdout.
     console = Console(soft_wrap=True, highlight=False, quiet=as_json)
     waiting = submissions_of(room, chosen)
-    _say_what_is_not_graded(console, room, project)
+    # Beside JSON these go to stderr: nobody shall be forgotten.
+    aside = Console(soft_wrap=True, highlight=False, stderr=True) if as_json else console
+    _say_what_is_not_graded(aside, room, project)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("Grading", total=len(waiting))
 
@@ -221,7 +223,10 @@ def reset(number: str) -> None:
         backup = reset_exercise(project, assignment)
     except GradebookFault as fault:
         raise Trouble(str(fault)) from fault
-    click.echo(f"exercises/{assignment} is fresh again.")
+    click.echo(
+        f"exercises/{assignment} is fresh again. If the notebook is open in JupyterLab, close it "
+        'and open it again, and choose "Revert" if you are asked.'
+    )
     if backup:
         click.echo(f"Your version is kept as {backup.relative_to(project.root)}.")
 
@@ -260,7 +265,7 @@ def _chosen(project: "Project", names: Sequence[str]) -> list[str]:
         return known
     chosen = []
     for name in names:
-        number = name.zfill(2)
+        number = name.zfill(2) if name.isdigit() else name
         matching = [each for each in known if each == name or each.split("-")[0] == number]
         if not matching:
             close = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or known

@@ -60,11 +60,17 @@ class Value:
 
 @dataclass(frozen=True)
 class Problem:
-    """An exception from student code. `parents` are the names of its base classes."""
+    """An exception from student code.
+
+    parents: the names of its base classes. function, line, line_number: where it passed through
+    the learner's own function. raised_in: the name of the function that raised it, which may be
+    a helper.
+    """
 
     type: str
     message: str
     parents: tuple[str, ...] = ()
+    raised_in: str = ""
     function: str = ""
     line: str = ""
     line_number: int = 0

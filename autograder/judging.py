@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from autograder import exercises
+from autograder.advising import advise
 from autograder.comparing import Difference, difference
 from autograder.declaring import Case, Exercise, Observation, Observations
 from autograder.expecting import expected_observations, make_cases
@@ -61,6 +62,8 @@ def judge_observations(
     """
     cases = make_cases(exercise, seed)
     verdict = compare(exercise, cases, observations, expected_observations(exercise, seed))
+    if verdict.outcome == "not allowed":
+        return replace(verdict, advice=advise(exercise, verdict, observations))
     if verdict.outcome in FINAL:
         return verdict
     verdict = recognise(exercise, cases, observations, verdict, seed)
@@ -88,15 +91,24 @@ def compare(
     that need no example, such as a changed input, are named here.
     """
     if observations.refusal:
-        return _verdict(exercise, "wrong type", 0.0, observations.refusal, mistake="not-callable")
+        return _verdict(
+            exercise,
+            "wrong type",
+            0.0,
+            observations.refusal,
+            mistake="not-callable",
+            advice=f"define it as `def {exercise.signature}:`, run that cell, and check "
+            f"{exercise.name}.",
+        )
     seen = observations.by_case
-    if seen and all(_unwritten(observation) for observation in seen.values()):
+    if seen and all(_unwritten(exercise, observation) for observation in seen.values()):
         return _verdict(
             exercise,
             "not attempted",
             0.0,
-            f"{exercise.name} is still the stub: it raises NotImplementedError.",
-            advice=f'put your code in its place. hint("{exercise.name}") gives a first nudge.',
+            f"{exercise.name} raises NotImplementedError, as the stub does.",
+            advice="put your code in the place of that line; if it stands there already, delete "
+            f'the line. hint("{exercise.name}") gives a first nudge.',
         )
     differences = {
         case.name: difference(exercise, case, expected.by_case[case.name], seen.get(case.name))
@@ -125,8 +137,14 @@ def _verdict(exercise: Exercise, outcome: str, score: float, what: str, **more: 
     return Verdict(exercise.name, exercise.title, checked, mistake, score, what, **more)
 
 
-def _unwritten(observation: Observation) -> bool:
-    return observation.problem is not None and observation.problem.type == "NotImplementedError"
+def _unwritten(exercise: Exercise, observation: Observation) -> bool:
+    """Whether the function itself is still the stub, and not one that it calls."""
+    problem = observation.problem
+    return (
+        problem is not None
+        and problem.type == "NotImplementedError"
+        and problem.raised_in not in exercise.uses
+    )
 
 
 def _headline_case(failing: Sequence[Case], differences: Differences) -> Case:
@@ -137,9 +155,11 @@ def _headline_case(failing: Sequence[Case], differences: Differences) -> Case:
     """
     order = {"not allowed": 0, "error": 2}
 
-    def rank(case: Case) -> tuple[int, int]:
+    def rank(case: Case) -> tuple[int, bool, int]:
         found = differences[case.name]
-        return order.get(found.outcome if found else "", 1), size(case)
+        # float32 comes last: what it adds is a fine point, and the lesson need not know of it.
+        fine = "float32" in case.dtypes
+        return order.get(found.outcome if found else "", 1), fine, size(case)
 
     return min(failing, key=rank)
 

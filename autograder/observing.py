@@ -27,6 +27,7 @@ from autograder.recording import (
 )
 from autograder.watching import watch
 
+CUT = "\n… and more that is not shown here"
 PRINT_LIMIT = 2000  # characters kept of what a function prints
 
 
@@ -91,7 +92,7 @@ def observe_case(exercise: Exercise, implementation: Callable[..., Any], case: C
         problem=observation.problem,
         changed=observation.changed,
         called=tuple(sorted(called)),
-        printed=printable(output.getvalue(), PRINT_LIMIT),
+        printed=printable(output.getvalue(), PRINT_LIMIT + len(CUT)),
     )
 
 
@@ -103,8 +104,10 @@ class _BoundedText(io.StringIO):
 
     def write(self, text: str) -> int:
         room = PRINT_LIMIT - self.tell()
-        if room > 0:
+        if room >= 0:
             super().write(str(text)[:room])
+            if len(text) > room:
+                super().write(CUT)
         return len(text)
 
 
@@ -146,15 +149,14 @@ def _refusal(exercise: Exercise, implementation: object) -> str:
         signature.bind(*expected)
     except TypeError:
         if isinstance(implementation, type) and not exercise.name[:1].isupper():
-            return (
-                f"The check needs a function, and {describe(implementation)} is a class. Write "
-                f"def {exercise.signature}: and pass {name}."
-            )
+            return f"The check needs a function, and {describe(implementation)} is a class."
         wanted = f"{len(expected)} argument{'' if len(expected) == 1 else 's'}"
         shown = attribute(implementation, "__name__") or name
+        required = [p for p in signature.parameters.values() if p.default is p.empty]
+        too_many = " Arguments of your own need a default value."
         return (
             f"{name} is called with {wanted}, as {exercise.signature}, and yours is declared "
-            f"as {shown}{_names_only(signature)}. Arguments of your own need a default value."
+            f"as {shown}{_names_only(signature)}.{too_many * (len(required) > len(expected))}"
         )
     return ""
 

@@ -98,7 +98,14 @@ def _unpack_observation(packed: Any) -> Observation:
 
 def _unpack_problem(packed: Any) -> Problem:
     fields = _fields(
-        packed, type=str, message=str, parents=list, function=str, line=str, line_number=int
+        packed,
+        type=str,
+        message=str,
+        parents=list,
+        raised_in=str,
+        function=str,
+        line=str,
+        line_number=int,
     )
     return Problem(**{**fields, "parents": _names(fields["parents"])})
 
@@ -109,7 +116,8 @@ def _unpack_value(packed: Any) -> Value:
     fits = {
         "array": type(data) is np.ndarray and _is_array_dtype(dtype),
         "tensor": type(data) is np.ndarray and re.fullmatch(r"[a-z0-9_]{1,30}", dtype),
-        "number": type(data) in (bool, int, float, complex),
+        "number": type(data) in (bool, float, complex)
+        or (type(data) is int and abs(data) < 2**1000),
         "text": type(data) is str,
         "none": data is None,
         "other": data is None,

@@ -7,41 +7,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from autograder import exercises
+from autograder.advising import advise
 from autograder.comparing import agrees, difference
 from autograder.declaring import Case, Exercise, Mistake, Observation, Observations
 from autograder.expecting import expected_observations, make_cases, mistakes_of
 from autograder.observing import observe_case, unwarned
 from autograder.verdicts import Verdict
-
-# What to try where no declared mistake explains the verdict: by kind of fault, or else by outcome.
-ADVICE = {
-    "returned-none": "end the function with a return line.",
-    "wrong-number-of-results": "return all of them, separated by commas, in this order.",
-    "changed-input": "write `x = x * w` where you have `x *= w`, or work on a copy: x.copy().",
-    "missing-gradient": "stay within torch: no .item(), .numpy(), .data, .detach() or no_grad.",
-    "wrong-gradient": "stay within torch: no .data, .detach() or no_grad on the way.",
-    "no-value-error": "raise ValueError(...) when the sizes do not fit, with both numbers in it.",
-    "wrong type": "print type(...) and .dtype of what you return: no list, no string, no cast.",
-    "wrong shape": "print the shape after each line, and compare with the shapes in the exercise.",
-    "NameError": "run the cells above from the top, so that everything the function uses exists.",
-    "UnboundLocalError": "give every variable a value on every way through the function.",
-    "NotImplementedError": "it is still raised for some inputs; put code in its place.",
-}
-
-
-def _advice(verdict: Verdict, observations: Observations) -> str:
-    """What to try when no declared mistake explains the verdict."""
-    name = verdict.exercise
-    case = verdict.example.case if verdict.example else ""
-    seen = observations.by_case.get(case)
-    problem = seen.problem.type if seen and seen.problem else ""
-    for kind in (verdict.mistake or "", problem, verdict.outcome):
-        if kind in ADVICE:
-            return ADVICE[kind]
-    if verdict.outcome == "error":
-        return f"the inputs of one failing call are shown below: follow {name} on them by hand."
-    return f'compare yours with the expected numbers below. hint("{name}") gives a nudge.'
-
 
 # How many of the failing cases are tried before a mistake is given up: one that explains most of
 # them agrees on one of the first few, and trying all of hundreds on all cases takes a second.
@@ -61,7 +32,7 @@ def recognise(
         return verdict
     mistake = _closest(exercise, cases, observations, seed)
     if mistake is None:
-        return replace(verdict, advice=_advice(verdict, observations))
+        return replace(verdict, advice=advise(exercise, verdict, observations))
     return replace(verdict, mistake=mistake.id, why=mistake.happened, advice=mistake.advice)
 
 

@@ -179,6 +179,7 @@ def record_problem(error: BaseException, home: CodeType | None) -> Problem:
         type=type_name(type(error)),
         message=message,
         parents=tuple(type_name(parent) for parent in type(error).__mro__[1:-1]),
+        raised_in=printable(frames[-1].name) if frames else "",
         function=where.name if where else "",
         line=printable((where.line or "").strip()) if where else "",
         line_number=(where.lineno or 0) if where else 0,

@@ -19,12 +19,14 @@ and can do to it what it likes: whoever reads the events trusts none of them.
 """
 
 import contextlib
+import ctypes
 import os
 import signal
 import socket
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import autograder
@@ -37,6 +39,19 @@ from autograder.wire import WireError, decode, encode, receive
 
 Send = Callable[[Mapping[str, Any]], None]
 
+PR_SET_PDEATHSIG = 1  # of Linux's prctl
+BESIDE_STUDENT_CODE = (
+    "capturing",
+    "declaring",
+    "exercises",
+    "observing",
+    "packing",
+    "probing",
+    "recording",
+    "running",
+    "watching",
+    "wire",
+)
 CHECKS_LATER = "Checks run when your notebook is graded; here nothing is checked."
 _MISSING = object()
 
@@ -48,6 +63,7 @@ def main(arguments: list[str]) -> None:
     def send(event: Mapping[str, Any]) -> None:
         connection.sendall(encode(event))
 
+    _die_with_the_grader()
     interrupts = Interrupts()
     shell = start_shell()
     send({"event": "ready"})
@@ -58,6 +74,26 @@ def main(arguments: list[str]) -> None:
     if message is not None:
         run(decode(message), shell, send, interrupts)
         send({"event": "done"})
+
+
+def _die_with_the_grader() -> None:
+    """Ask Linux to kill this process when the grader dies, however it dies."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class _NotHere:
+    """Refuses the imports that would answer an exercise instead of the student.
+
+    It keeps honest people honest; keeping the others out takes a sandbox.
+    """
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Raise ModuleNotFoundError for the course and the judging side, else pass."""
+        package, _, rest = name.partition(".")
+        ours = package == "autograder" and bool(rest)
+        if package == "course" or (ours and rest.partition(".")[0] not in BESIDE_STUDENT_CODE):
+            raise ModuleNotFoundError(f"{name} is not there while a notebook is graded.", name=name)
 
 
 class Interrupts:
@@ -88,6 +124,7 @@ def run(
     # Everything of ours is in hand before the first line of student code runs.
     cells = [_prepare(cell) for cell in job["cells"]]
     _put_stand_ins()
+    sys.meta_path.insert(0, _NotHere())
     for index, cell in enumerate(cells):
         send({"event": "started", "cell": index})
         if isinstance(cell, str):
@@ -103,7 +140,9 @@ def run(
 def _prepare(cell: Mapping[str, Any]) -> str | tuple[Exercise, list[Case]]:
     if "code" in cell:
         return str(cell["code"])
-    return exercises.find(cell["check"]), [unpack_case(case) for case in cell["cases"]]
+    # Where the reference and the mistakes are to be found is nothing for this process.
+    exercise = replace(exercises.find(cell["check"]), reference="", mistakes="")
+    return exercise, [unpack_case(case) for case in cell["cases"]]
 
 
 def _run_code(code: str, shell: ZMQInteractiveShell, interrupts: Interrupts) -> dict[str, Any]:

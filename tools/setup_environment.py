@@ -132,6 +132,18 @@ def port_arguments(port):
     return ["--port={0}".format(number), "--ServerApp.port_retries=0"]
 
 
+def quiet_the_news():
+    """Answer JupyterLab's question about news with no, as the default of this environment."""
+    # Only a default: overrides.json is JupyterLab's place for an installation's own, and what the
+    # user chooses goes before it.
+    folder = os.path.join(VENV, "share", "jupyter", "lab", "settings")
+    path = os.path.join(folder, "overrides.json")
+    if not os.path.exists(path):
+        os.makedirs(folder, exist_ok=True)
+        with open(path, "w") as file:
+            json.dump({"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}, file)
+
+
 def lab(arguments):
     """Open JupyterLab on the first notebook; return its exit code, or become JupyterLab."""
     port = []
@@ -141,6 +153,7 @@ def lab(arguments):
     # Not as a file to open: JupyterLab would take its folder for the root, without exercises/.
     command = [VENV_PYTHON, "-m", "jupyterlab", "--LabApp.default_url=/lab/tree/" + FIRST_NOTEBOOK]
     # No question about news, and no look for updates, without touching the user's own settings.
+    quiet_the_news()
     command += ["--LabApp.news_url=None"]
     command += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:

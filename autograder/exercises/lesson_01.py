@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from autograder.declaring import Case, Exercise
+from autograder.exercises import purposes
 from autograder.exercises.inputs import Array, normal, permuted, readable
 from autograder.observing import returns
 
@@ -23,19 +24,6 @@ LIBRARY_SOFTMAX = (
     "tensorflow.nn.softmax",
 )
 
-# What several exercises' cases are for; a learner reads it after "This case".
-EQUAL = "has all sizes equal, but different numbers in each array."
-EQUAL_BATCH = "has all sizes equal, and a leading axis before them."
-ONE_LEADING = "has one leading axis; the … in the shapes stands for any number of them."
-LEADING = "has several leading axes; the … in the shapes stands for any number of them."
-AGAIN = "has the sizes of an earlier case and other numbers: nothing may be kept between calls."
-BATCH_OF_ONE = "has a leading axis of length 1, which has to stay."
-ONE_QUERY = "has one query only."
-ONE_KEY = "has one key only, so that its axis has length 1, and has to stay."
-LARGE = "has scores in the thousands beside small ones, where a careless exp() overflows."
-FLOAT32 = "has float32 inputs."
-PERMUTED = "has inputs that lie in memory in another order."
-
 MAP = ("query", "key")
 OUTPUT = ("query", "d_v")
 
@@ -51,22 +39,34 @@ def dot_product_scores_cases(rng: np.random.Generator) -> Sequence[Case]:
             readable(rng, 2, 3),
             readable(rng, 4, 3),
         ),
-        case("equal sizes", EQUAL, normal(rng, 3, 3), normal(rng, 3, 3)),
-        case("equal sizes, in a batch", EQUAL_BATCH, normal(rng, 2, 5, 5), normal(rng, 2, 5, 5)),
-        case("one leading axis", ONE_LEADING, normal(rng, 3, 2, 5), normal(rng, 3, 6, 5)),
-        case("the same sizes again", AGAIN, normal(rng, 3, 2, 5), normal(rng, 3, 6, 5)),
-        case("two leading axes", LEADING, normal(rng, 2, 3, 5, 7), normal(rng, 2, 3, 6, 7)),
-        case("three leading axes", LEADING, normal(rng, 2, 3, 2, 5, 7), normal(rng, 2, 3, 2, 6, 7)),
-        case("a batch of one", BATCH_OF_ONE, normal(rng, 1, 5, 3), normal(rng, 1, 6, 3)),
-        case("a single query", ONE_QUERY, normal(rng, 2, 1, 5), normal(rng, 2, 3, 5)),
-        case("a single key", ONE_KEY, normal(rng, 3, 6, 5), normal(rng, 3, 1, 5)),
+        case("equal sizes", purposes.EQUAL, normal(rng, 3, 3), normal(rng, 3, 3)),
+        case(
+            "equal sizes, in a batch",
+            purposes.EQUAL_BATCH,
+            normal(rng, 2, 5, 5),
+            normal(rng, 2, 5, 5),
+        ),
+        case("one leading axis", purposes.ONE_LEADING, normal(rng, 3, 2, 5), normal(rng, 3, 6, 5)),
+        case("the same sizes again", purposes.AGAIN, normal(rng, 3, 2, 5), normal(rng, 3, 6, 5)),
+        case(
+            "two leading axes", purposes.LEADING, normal(rng, 2, 3, 5, 7), normal(rng, 2, 3, 6, 7)
+        ),
+        case(
+            "three leading axes",
+            purposes.LEADING,
+            normal(rng, 2, 3, 2, 5, 7),
+            normal(rng, 2, 3, 2, 6, 7),
+        ),
+        case("a batch of one", purposes.BATCH_OF_ONE, normal(rng, 1, 5, 3), normal(rng, 1, 6, 3)),
+        case("a single query", purposes.ONE_QUERY, normal(rng, 2, 1, 5), normal(rng, 2, 3, 5)),
+        case("a single key", purposes.ONE_KEY, normal(rng, 3, 6, 5), normal(rng, 3, 1, 5)),
         case(
             "float32",
-            FLOAT32,
+            purposes.FLOAT32,
             normal(rng, 3, 5, dtype=np.float32),
             normal(rng, 2, 5, dtype=np.float32),
         ),
-        case("not contiguous", PERMUTED, permuted(rng, 2, 3, 5), permuted(rng, 2, 6, 5)),
+        case("not contiguous", purposes.PERMUTED, permuted(rng, 2, 3, 5), permuted(rng, 2, 6, 5)),
     )
 
 
@@ -85,13 +85,13 @@ def softmax_cases(rng: np.random.Generator) -> Sequence[Case]:
             "has a row of scores for each of two queries.",
             readable(rng, 2, 3),
         ),
-        case("a square map", EQUAL, normal(rng, 4, 4)),
-        case("square maps, in a batch", EQUAL_BATCH, normal(rng, 2, 5, 5)),
-        case("one leading axis", ONE_LEADING, normal(rng, 3, 2, 5)),
-        case("the same sizes again", AGAIN, normal(rng, 3, 2, 5)),
-        case("two leading axes", LEADING, normal(rng, 2, 3, 5, 7)),
-        case("three leading axes", LEADING, normal(rng, 2, 3, 2, 4, 5)),
-        case("a batch of one", BATCH_OF_ONE, normal(rng, 1, 6, 4)),
+        case("a square map", purposes.EQUAL, normal(rng, 4, 4)),
+        case("square maps, in a batch", purposes.EQUAL_BATCH, normal(rng, 2, 5, 5)),
+        case("one leading axis", purposes.ONE_LEADING, normal(rng, 3, 2, 5)),
+        case("the same sizes again", purposes.AGAIN, normal(rng, 3, 2, 5)),
+        case("two leading axes", purposes.LEADING, normal(rng, 2, 3, 5, 7)),
+        case("three leading axes", purposes.LEADING, normal(rng, 2, 3, 2, 4, 5)),
+        case("a batch of one", purposes.BATCH_OF_ONE, normal(rng, 1, 6, 4)),
         case("a single key", "has one key only, which gets all the weight.", normal(rng, 2, 4, 1)),
         case("equal scores", "has a row in which all scores are equal.", tied),
         case(
@@ -114,13 +114,13 @@ def softmax_cases(rng: np.random.Generator) -> Sequence[Case]:
             "has all its scores near −10,000, where exp() alone gives 0.",
             normal(rng, 3, 6) - 1e4,
         ),
-        case("float32", FLOAT32, normal(rng, 3, 6, dtype=np.float32)),
+        case("float32", purposes.FLOAT32, normal(rng, 3, 6, dtype=np.float32)),
         case(
             "float32, large",
             "has float32 scores of some hundreds, beyond what exp() can hold in float32.",
             normal(rng, 3, 5, dtype=np.float32, scale=200),
         ),
-        case("not contiguous", PERMUTED, permuted(rng, 2, 3, 5)),
+        case("not contiguous", purposes.PERMUTED, permuted(rng, 2, 3, 5)),
     )
 
 
@@ -155,30 +155,32 @@ def attention_cases(rng: np.random.Generator) -> Sequence[Case]:
             readable(rng, 3, 5),
             readable(rng, 3, 2),
         ),
-        case("equal sizes", EQUAL, *drawn(n_q=5, n_k=5, d_k=5, d_v=5)),
-        case("equal sizes, in a batch", EQUAL_BATCH, *drawn(2, n_q=4, n_k=4, d_k=4, d_v=4)),
-        case("one leading axis", ONE_LEADING, *drawn(2, n_q=6, n_k=3, d_k=5, d_v=7)),
-        case("the same sizes again", AGAIN, *drawn(2, n_q=6, n_k=3, d_k=5, d_v=7)),
-        case("two leading axes", LEADING, *drawn(2, 3, n_q=5, n_k=6, d_k=7, d_v=8)),
-        case("three leading axes", LEADING, *drawn(2, 3, 2, n_q=3, n_k=5, d_k=6, d_v=4)),
-        case("a batch of one", BATCH_OF_ONE, *drawn(1, n_q=3, n_k=6, d_k=5, d_v=2)),
-        case("a single query", ONE_QUERY, *drawn(2, n_q=1, n_k=3, d_k=5, d_v=6)),
-        case("a single key", ONE_KEY, *drawn(3, n_q=6, n_k=1, d_k=5, d_v=2)),
+        case("equal sizes", purposes.EQUAL, *drawn(n_q=5, n_k=5, d_k=5, d_v=5)),
+        case(
+            "equal sizes, in a batch", purposes.EQUAL_BATCH, *drawn(2, n_q=4, n_k=4, d_k=4, d_v=4)
+        ),
+        case("one leading axis", purposes.ONE_LEADING, *drawn(2, n_q=6, n_k=3, d_k=5, d_v=7)),
+        case("the same sizes again", purposes.AGAIN, *drawn(2, n_q=6, n_k=3, d_k=5, d_v=7)),
+        case("two leading axes", purposes.LEADING, *drawn(2, 3, n_q=5, n_k=6, d_k=7, d_v=8)),
+        case("three leading axes", purposes.LEADING, *drawn(2, 3, 2, n_q=3, n_k=5, d_k=6, d_v=4)),
+        case("a batch of one", purposes.BATCH_OF_ONE, *drawn(1, n_q=3, n_k=6, d_k=5, d_v=2)),
+        case("a single query", purposes.ONE_QUERY, *drawn(2, n_q=1, n_k=3, d_k=5, d_v=6)),
+        case("a single key", purposes.ONE_KEY, *drawn(3, n_q=6, n_k=1, d_k=5, d_v=2)),
         case(
             "values of one number",
             "has values of one number each.",
             *drawn(3, n_q=2, n_k=6, d_k=5, d_v=1),
         ),
-        case("scores in the thousands", LARGE, *large()),
-        case("scores in the thousands, in a batch", LARGE, *large(2)),
+        case("scores in the thousands", purposes.LARGE, *large()),
+        case("scores in the thousands, in a batch", purposes.LARGE, *large(2)),
         case(
             "float32",
-            FLOAT32,
+            purposes.FLOAT32,
             *(a.astype(np.float32) for a in drawn(n_q=3, n_k=2, d_k=5, d_v=6)),
         ),
         case(
             "not contiguous",
-            PERMUTED,
+            purposes.PERMUTED,
             permuted(rng, 2, 3, 5),
             permuted(rng, 2, 6, 5),
             permuted(rng, 2, 6, 7),
@@ -233,12 +235,14 @@ def self_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
             "has as many words as each word has numbers.",
             *drawn(n=5, d_model=5, d_k=5, d_v=5),
         ),
-        case("equal sizes, in a batch", EQUAL_BATCH, *drawn(2, n=4, d_model=4, d_k=4, d_v=4)),
-        case("one leading axis", ONE_LEADING, *drawn(2, n=6, d_model=7, d_k=5, d_v=3)),
-        case("the same sizes again", AGAIN, *drawn(2, n=6, d_model=7, d_k=5, d_v=3)),
-        case("two leading axes", LEADING, *drawn(2, 3, n=7, d_model=6, d_k=5, d_v=8)),
-        case("three leading axes", LEADING, *drawn(2, 3, 2, n=5, d_model=4, d_k=3, d_v=6)),
-        case("a batch of one", BATCH_OF_ONE, *drawn(1, n=6, d_model=3, d_k=5, d_v=4)),
+        case(
+            "equal sizes, in a batch", purposes.EQUAL_BATCH, *drawn(2, n=4, d_model=4, d_k=4, d_v=4)
+        ),
+        case("one leading axis", purposes.ONE_LEADING, *drawn(2, n=6, d_model=7, d_k=5, d_v=3)),
+        case("the same sizes again", purposes.AGAIN, *drawn(2, n=6, d_model=7, d_k=5, d_v=3)),
+        case("two leading axes", purposes.LEADING, *drawn(2, 3, n=7, d_model=6, d_k=5, d_v=8)),
+        case("three leading axes", purposes.LEADING, *drawn(2, 3, 2, n=5, d_model=4, d_k=3, d_v=6)),
+        case("a batch of one", purposes.BATCH_OF_ONE, *drawn(1, n=6, d_model=3, d_k=5, d_v=4)),
         case(
             "a single word",
             "has one word, which can only attend to itself.",
@@ -249,16 +253,16 @@ def self_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
             "has values of one number each.",
             *drawn(2, n=6, d_model=7, d_k=5, d_v=1),
         ),
-        case("scores in the thousands", LARGE, *large()),
-        case("scores in the thousands, in a batch", LARGE, *large(2)),
+        case("scores in the thousands", purposes.LARGE, *large()),
+        case("scores in the thousands, in a batch", purposes.LARGE, *large(2)),
         case(
             "float32",
-            FLOAT32,
+            purposes.FLOAT32,
             *(a.astype(np.float32) for a in drawn(n=6, d_model=3, d_k=5, d_v=2)),
         ),
         case(
             "not contiguous",
-            PERMUTED,
+            purposes.PERMUTED,
             permuted(rng, 2, 3, 6),
             permuted(rng, 6, 5),
             permuted(rng, 6, 5),

@@ -2,6 +2,7 @@
 
 import difflib
 import hashlib
+import os
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -69,6 +70,10 @@ def unmatched(classroom: Classroom, assignments: Sequence[str]) -> Iterator[Unma
         why = "The file lies in no student's folder. Move it to STUDENT/ASSIGNMENT/."
         yield Unmatched("", stray.name, why)
     for student in _folders_in(classroom.submitted):
+        if not os.access(student, os.R_OK | os.X_OK):
+            why = "The folder cannot be read. Change its permissions, and grade again."
+            yield Unmatched(student.name, "", why)
+            continue
         inside = _folders_in(student)
         strays = _notebooks_in(student)
         for folder in inside:
@@ -91,10 +96,11 @@ def _notebooks_in(folder: Path) -> list[Path]:
 
 
 def _folders_in(folder: Path) -> list[Path]:
-    if not folder.is_dir():
+    try:
+        found = (path for path in folder.iterdir() if not path.name.startswith("."))
+        return sorted(path for path in found if path.is_dir())
+    except OSError:  # not there, or not ours to read: `unmatched` says so
         return []
-    found = (path for path in folder.iterdir() if not path.name.startswith("."))
-    return sorted(path for path in found if path.is_dir())
 
 
 def read_submission(

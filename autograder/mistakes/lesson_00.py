@@ -34,7 +34,7 @@ MISTAKES = {
         Mistake(
             "summed-over-first-axis",
             "the sum runs over the first axis, not the last.",
-            "use axis=-1, which is the last axis however many there are.",
+            "write .sum(axis=-1), the last axis; Python's own sum() has no axis.",
             lambda values, weights: (values * weights).sum(axis=0),
         ),
         Mistake(
@@ -57,9 +57,9 @@ MISTAKES = {
         ),
         Mistake(
             "matrix-product",
-            "np.dot combines every row with every other row's weights, or does not fit at all.",
+            "`@` and np.dot combine every row with every other row's weights.",
             "multiply number by number with `*`, then add up over the last axis.",
-            np.dot,
+            lambda values, weights: np.dot(values, weights),
         ),
         Mistake(
             "size-one-squeezed",

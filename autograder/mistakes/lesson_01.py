@@ -79,6 +79,7 @@ SAME_SOFTMAX = (
     "squares-not-exponentials",
     "size-one-squeezed",
     "equal-scores-forgotten",
+    "loop-over-first-axis",
 )
 
 ATTENTION = (
@@ -127,6 +128,12 @@ ATTENTION = (
         "together.",
         "multiply with `@` (np.matmul), which treats leading axes as a batch.",
         mixing(lambda weights, q, k, v: (np.dot(weights, v), weights)),
+    ),
+    *ways(
+        "elementwise-mix",
+        "weights and v are multiplied number by number.",
+        "use the matrix product: weights @ v.",
+        mixing(lambda weights, q, k, v: (weights * v, weights)),
     ),
     *ways(
         "output-only",

@@ -98,9 +98,12 @@ SOFTMAX = (
     *ways(
         "over-first-axis",
         "the softmax runs over axis 0, which is the last axis only for a single row.",
-        "use axis=-1 in max and sum.",
+        "use .max(axis=-1) and .sum(axis=-1), with keepdims=True; Python's own sum() has no axis.",
         softmax_over(0, 0),
         softmax_over(-1, 0),
+        lambda s: (e := np.exp(s)) / sum(e),
+        lambda s: (e := np.exp(s - s.max())) / sum(e),
+        lambda s: (e := exponentials(s)) / sum(e),
     ),
     *ways(
         "over-axis-1",
@@ -108,6 +111,14 @@ SOFTMAX = (
         "use axis=-1 in max and sum.",
         softmax_over(1, 1),
         softmax_over(-1, 1),
+    ),
+    *ways(
+        "loop-over-first-axis",
+        "the loop runs over the first axis and takes whatever it finds there for one row.",
+        "do without the loop: axis=-1 and keepdims=True treat every row, however many axes there "
+        "are.",
+        lambda scores: np.stack([(e := np.exp(s - s.max())) / e.sum() for s in scores]),
+        lambda scores: np.stack([(e := np.exp(s)) / e.sum() for s in scores]),
     ),
     *ways(
         "over-everything",

@@ -97,22 +97,51 @@ def radio(options: Sequence[Any], name: str, value: Any = None) -> Any:
     )
 
 
+class NumberField(ipywidgets.Text):
+    """A text field whose `number` is what stands in it.
+
+    Not the browser's own number field: that one silently drops a decimal comma, so that 1,5
+    arrives as 15.
+    """
+
+    def __init__(self, minimum: float, maximum: float, **options: Any) -> None:
+        super().__init__(**options)
+        self.minimum, self.maximum = minimum, maximum
+
+    @property
+    def number(self) -> float:
+        """The number in the field. Raises ValueError for what is none, or out of bounds."""
+        typed = self.value.strip().replace("−", "-").replace(",", ".")
+        bounds = f"between {self.minimum:g} and {self.maximum:g}".replace("-", "−")
+        try:
+            number = float(typed)
+        except ValueError:
+            raise ValueError(
+                f"“{self.value}” is no number. Type one {bounds}, such as 0.5."
+            ) from None
+        if not self.minimum <= number <= self.maximum:  # NaN is not within any bounds
+            raise ValueError(f"{self.value} is out of bounds. Type a number {bounds}.")
+        return number
+
+    @number.setter
+    def number(self, number: float) -> None:
+        self.value = f"{number:g}"
+
+
 def number_field(
     description: str,
     value: float = 0.0,
     minimum: float = -1e9,
     maximum: float = 1e9,
-    step: float = 0.1,
     name: str = "",
     width: int = 130,
 ) -> Any:
     """A field for one number, taken when Enter is pressed or the field is left."""
     return _named(
-        ipywidgets.BoundedFloatText(
-            value=value,
-            min=minimum,
-            max=maximum,
-            step=step,
+        NumberField(
+            minimum,
+            maximum,
+            value=f"{value:g}",
             description=description,
             continuous_update=False,
             style={"description_width": WIDE},

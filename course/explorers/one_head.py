@@ -102,7 +102,7 @@ class _OneHead:
 
     def take_numbers(self) -> None:
         if not self.following:
-            self.ask(np.array([field.value for field in self.fields]))
+            self.ask(np.array([field.number for field in self.fields]))
 
     def ask(self, query: Array) -> None:
         """Compute and show everything for this query (2,)."""
@@ -111,7 +111,7 @@ class _OneHead:
         finally:  # after the picture, which is awaited; and also when it failed
             self.following = True
             for field, number in zip(self.fields, query, strict=True):
-                field.value = round(float(number), 2)
+                field.number = round(float(number), 2)
             self.following = False
 
     def show(self, query: Array) -> None:
@@ -242,7 +242,7 @@ def _panes(sentence: Sentence) -> list[Pane]:
         Plane(
             "keys",
             words,
-            title="Keys, and the query: drag it",
+            title="Keys and the query: drag the query",
             alt=f"An arrow for each of {count} keys, and the arrow of the query. "
             "The larger a key's weight, the thicker its arrow.",
             arrows=True,

@@ -11,6 +11,7 @@ import pytest
 
 from autograder import exercises
 from autograder.expecting import mistakes_of
+from tests.autograder.variants import VARIANTS
 from tests.repository import committed_files, read_committed
 
 EXERCISES = {exercise.name: exercise for exercise in exercises.iterate()}
@@ -51,8 +52,10 @@ def test_every_pair_of_cells_has_its_declaration() -> None:
 @pytest.mark.parametrize("name", EXERCISES)
 def test_the_cells_say_what_the_declaration_says(name: str) -> None:
     exercise = EXERCISES[name]
-    path, solution = graded("solution")[name]
-    check_path, check = graded("grade")[f"check-{name}"]
+    solutions, checks = graded("solution"), graded("grade")
+    assert name in solutions and f"check-{name}" in checks, f"{name} lacks its pair of cells"
+    path, solution = solutions[name]
+    check_path, check = checks[f"check-{name}"]
     assert path == check_path
     assert f"/{exercise.lesson:02}-exercises.ipynb" in path
     assert f"def {exercise.signature}:" in "".join(solution["source"])
@@ -65,11 +68,26 @@ def test_the_cells_say_what_the_declaration_says(name: str) -> None:
 @pytest.mark.parametrize("name", EXERCISES)
 def test_the_declaration_is_complete(name: str) -> None:
     exercise = EXERCISES[name]
-    assert callable(pkgutil.resolve_name(exercise.reference))
-    assert len({mistake.id for mistake in mistakes_of(exercise)}) >= 3
-    assert len(exercise.hints) >= 2 and all(hint[-1] in ".?" for hint in exercise.hints)
-    assert set(exercise.axes) <= set(exercise.returns)
-    assert set(exercise.uses) <= set(EXERCISES)
+    missing = []
+    try:
+        assert callable(pkgutil.resolve_name(exercise.reference))
+    except (AttributeError, ImportError):
+        missing.append(f"its reference {exercise.reference}")
+    try:
+        if len({mistake.id for mistake in mistakes_of(exercise)}) < 3:
+            missing.append("three mistakes at least")
+    except (KeyError, AttributeError, ImportError):
+        missing.append(f"its mistakes {exercise.mistakes}")
+    if len(exercise.hints) < 2 or not all(hint[-1:] in ".?" for hint in exercise.hints):
+        missing.append("two hints at least, each ending in a full stop or question mark")
+    if len(VARIANTS.get(name, ())) < 3:
+        missing.append("three right versions in tests/autograder/variants.py")
+    unknown = set(exercise.axes) - set(exercise.returns)
+    if any(not part.startswith("gradient of ") for part in unknown):
+        missing.append(f"a returned part for the axes of {sorted(unknown)}")
+    if not set(exercise.uses) <= set(EXERCISES):
+        missing.append(f"the exercises that it uses, {exercise.uses}")
+    assert not missing, f"{name} still lacks: {'; '.join(missing)}"
 
 
 def test_names_are_unique_and_in_reading_order() -> None:

@@ -1,6 +1,7 @@
 """check, hint and progress as a learner calls them, in a real IPython shell."""
 
 import json
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from autograder import check, hint, judge, progress
+from autograder import check, exercises, hint, judge, progress
 from autograder.checking import CheckFailed
 from course.attention import one_head
 
@@ -90,9 +91,10 @@ def test_an_edited_file_does_no_harm(home: Path, content: str) -> None:
 
 def test_progress_names_what_is_next(home: Path) -> None:
     assert "0 of" in progress().summary
-    assert "Next: weighted_average." in progress().summary
-    check("weighted_average", one_head.weighted_average)
-    assert "Next: dot_product_scores." in progress().summary
+    first, second, *_ = (exercise.name for exercise in exercises.iterate())
+    assert f"Next: {first}." in progress().summary
+    check(first, pkgutil.resolve_name(exercises.find(first).reference))
+    assert f"Next: {second}." in progress().summary
     assert "One head" in progress()._repr_html_()
 
 
@@ -151,11 +153,17 @@ def run(source):
         shell.run_cell(source)
     print(captured.stdout)
     for output in captured.outputs:
-        print(sorted(output.data))
+        print(sorted(output.data), output.data["text/plain"])
 run("from autograder import check")
 run("check('softmax', softmax)")
 run("something_else")
 run("def softmax(scores): return None")
+run("check('softmax', softmax)")
+run("def softmax(scores) return None")
+run("check('softmax', softmax)")
+run("def softmax(scores): return scores")
+run("check('softmax', softmax)")
+run("def softmax(scores):\\n    raise KeyboardInterrupt")
 run("check('softmax', softmax)")
 """
     done = subprocess.run(
@@ -167,6 +175,8 @@ run("check('softmax', softmax)")
     assert "name 'something_else' is not defined" in out
     assert "['text/html', 'text/plain']" in out
     assert "softmax: wrong type. The box above says what to try." in out
+    assert out.count("ended with SyntaxError when it was run last") == 1
+    assert "softmax was stopped at `raise KeyboardInterrupt`" in out
     assert out.count("Traceback") == 1, "only the NameError that is none of ours"
 
 

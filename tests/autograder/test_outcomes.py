@@ -74,6 +74,32 @@ class Hostile:
         raise RuntimeError(name)
 
 
+def misspelt(scores: Any) -> Any:
+    return np.exp(score)  # type: ignore[name-defined]  # noqa: F821
+
+
+def forgot_np(scores: Any) -> Any:
+    return exp(scores)  # type: ignore[name-defined]  # noqa: F821
+
+
+def pythons_sum(scores: Any) -> Any:
+    return np.exp(scores) / sum(np.exp(scores), axis=-1)  # type: ignore[call-overload]
+
+
+def torchs_words(scores: Any) -> Any:
+    return np.exp(scores) / np.exp(scores).sum(axis=-1, keepdim=True)
+
+
+def calls_itself(scores: Any) -> Any:
+    return calls_itself(scores)
+
+
+def needs_scipy(scores: Any) -> Any:
+    from scipy.special import no_such_softmax  # type: ignore[import-untyped]
+
+    return no_such_softmax(scores)
+
+
 def noisy(scores: Any) -> Any:
     print("<b>rows</b>", scores.shape)
     warnings.warn("careful", stacklevel=1)
@@ -86,10 +112,10 @@ CASES: list[tuple[object, str, str | None, str]] = [
     (right, "correct", None, f"All {COUNT} cases hold"),
     (noisy, "correct", None, "cases hold"),
     (functools.partial(right), "correct", None, "cases hold"),
-    (stub, "not attempted", None, "still the stub"),
+    (stub, "not attempted", None, "as the stub does"),
     (half_written, "error", None, "put code in its place"),
     (lambda scores: None, "wrong type", "returned-none", "end the function with a return line"),
-    (lambda scores: right(scores).tolist(), "wrong type", None, "list of 3 items"),
+    (lambda scores: right(scores).tolist(), "wrong type", None, "wrap it: np.array"),
     (lambda scores: "weights", "wrong type", None, "is a str"),
     (lambda scores: int, "wrong type", None, "is the class int"),
     (lambda scores: right(scores).astype(str), "wrong type", None, "dtype <U32"),
@@ -110,7 +136,13 @@ CASES: list[tuple[object, str, str | None, str]] = [
     (lambda scores: right(scores) * 1e308, "wrong values", None, "wrong"),
     (changes_its_input, "wrong values", "changed-input", "x.copy()"),
     (lambda scores: 1 / 0, "error", None, "ZeroDivisionError"),
-    (undefined_name, "error", None, "run the cells above"),
+    (undefined_name, "error", None, "the cell at the top that imports numpy"),
+    (misspelt, "error", None, "what your function receives is scores"),
+    (forgot_np, "error", None, "write np.exp."),
+    (pythons_sum, "error", None, "Python's own sum()"),
+    (torchs_words, "error", None, "NumPy says axis and keepdims"),
+    (calls_itself, "error", None, "calls itself"),
+    (needs_scipy, "error", None, "do without it"),
     (calls_exit, "error", None, "SystemExit"),
     (closes_stdout, "correct", None, "cases hold"),
     (yields, "wrong type", None, "yield where it should say return"),
@@ -119,7 +151,7 @@ CASES: list[tuple[object, str, str | None, str]] = [
     (Softmax, "wrong type", "not-callable", "the class Softmax is a class"),
     (lambda a, b: a, "wrong type", "not-callable", "softmax(scores)"),
     (lambda a, b, c=3, *d, **e: a, "wrong type", "not-callable", "(a, b, c=…, *d, **e)"),
-    (lambda: 3, "wrong type", "not-callable", "softmax(scores)"),
+    (lambda: 3, "wrong type", "not-callable", "define it as `def softmax(scores):`"),
     (3, "wrong type", "not-callable", "without parentheses"),
     (None, "wrong type", "not-callable", "None"),
     (np.ones(3), "wrong type", "not-callable", "NumPy array of shape (3,)"),
@@ -249,7 +281,8 @@ def test_endless_printing_is_cut() -> None:
         return scores
 
     verdict = judge("softmax", chatter)
-    assert verdict.example is not None and len(verdict.example.printed) <= 2000
+    assert verdict.example is not None and len(verdict.example.printed) <= 2100
+    assert verdict.example.printed.endswith("and more that is not shown here")
 
 
 def test_unknown_names_say_what_comes_close() -> None:
@@ -304,6 +337,16 @@ def test_a_method_that_bears_a_helpers_name_is_not_the_helper() -> None:
     calling = ATTENTION.replace("softmax(", "Mine.softmax(").replace("weights @ v", "weights @ k")
     verdict = mend(RIGHT_SCORES + WRONG_SOFTMAX + method + calling, "attention")
     assert (verdict.mend_first, verdict.mistake) == ("", "keys-mixed")
+
+
+STUB = "def dot_product_scores(q, k):\n    raise NotImplementedError()\n"
+
+
+def test_a_helper_that_is_still_the_stub_is_to_be_mended_first() -> None:
+    right_softmax = WRONG_SOFTMAX.replace("s.shape[-1]", "e.sum(-1, keepdims=True)")
+    verdict = mend(STUB + right_softmax + ATTENTION, "attention")
+    assert (verdict.outcome, verdict.mend_first) == ("error", "dot_product_scores")
+    assert mend(STUB, "dot_product_scores").outcome == "not attempted"
 
 
 def test_a_right_helper_is_not_blamed() -> None:

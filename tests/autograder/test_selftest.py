@@ -29,8 +29,9 @@ def test_every_mistake_fails_and_is_named(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_right_versions_pass(name: str) -> None:
     reference = pkgutil.resolve_name(exercises.find(name).reference)
-    assert len(VARIANTS[name]) >= 3
-    for seed, variant in itertools.product(SEEDS, (reference, *VARIANTS[name])):
+    versions = VARIANTS.get(name, ())
+    assert len(versions) >= 3, f"three right versions of {name} belong into variants.py"
+    for seed, variant in itertools.product(SEEDS, (reference, *versions)):
         verdict = judge(name, variant, seed=seed)
         assert verdict.correct, f"{variant} with seed {seed}: {verdict.message}"
 

@@ -10,7 +10,7 @@ import torch
 
 from course.attention.one_head import attention, dot_product_scores
 from course.explorers import panel as panel_module
-from course.explorers.accessibility import names_of, number_field, radio, slider
+from course.explorers.accessibility import NumberField, names_of, number_field, radio, slider
 from course.explorers.canvas import Canvas, Cell, Grid, Plane
 from course.explorers.chart import Chart
 from course.explorers.first_slider import explore_first_slider
@@ -226,10 +226,13 @@ def test_the_canvas_shows_what_attention_computes(sentence: Any) -> None:
 def test_typing_and_dragging_agree() -> None:
     panel = explore_one_head()
     canvas = part(panel, Canvas)
-    first, second = (w for w in panel.children[0].children if "BoundedFloat" in str(type(w)))
+    first, second = (w for w in panel.children[0].children if isinstance(w, NumberField))
     drag(panel, 0.5, -0.25)
-    assert (first.value, second.value) == (0.5, -0.25)
-    first.value = -1.0
+    assert (first.number, second.number) == (0.5, -0.25)
+    first.value = "9"
+    assert "out of bounds" in panel.voice.error
+    first.value = "-1,0"
+    assert panel.voice.error == ""
     assert sent(canvas)["keys.handle"].tolist() == [-1.0, -0.25]
     part(panel, ipywidgets.Button).click()
     assert np.allclose(sent(canvas)["keys.handle"], (1.3, 1.2))
@@ -361,7 +364,18 @@ def test_the_outline_goes_around_all_points() -> None:
     assert outline_of(np.array([[0.0, 0], [1, 1], [2, 2]])).shape == (2, 2)
 
 
-def test_fields_keep_within_their_bounds() -> None:
+def test_a_number_field_reads_what_people_type() -> None:
     field = number_field("first", 0.0, -2.5, 2.5)
-    field.value = 9
-    assert field.value == 2.5
+    for typed, number in (("1.5", 1.5), (" 1,5 ", 1.5), ("−0.25", -0.25), ("-2", -2.0)):
+        field.value = typed
+        assert field.number == number
+    for typed in ("", "abc", "1.2.3"):
+        field.value = typed
+        with pytest.raises(ValueError, match=r"is no number. Type one between −2.5 and 2.5"):
+            _ = field.number
+    for typed in ("99", "-2.6", "nan", "inf"):
+        field.value = typed
+        with pytest.raises(ValueError, match=r"out of bounds"):
+            _ = field.number
+    field.number = 0.25
+    assert field.value == "0.25"

@@ -75,7 +75,7 @@ def test_grade_of_nothing_says_where_it_looked(command, new_school):
     assert str(new_school.classroom.submitted) in done.stdout
 
 
-@pytest.mark.parametrize("name", ["01-one-haed", "one-head", "7"])
+@pytest.mark.parametrize("name", ["01-one-haed", "one-head", "7", ""])
 def test_an_unknown_assignment_is_answered_with_those_that_are_close(command, name):
     done = command("grade", name)
     assert done.exit_code == 2

@@ -95,6 +95,14 @@ def softmax(scores):
     return fast(torch.from_numpy(np.ascontiguousarray(scores)), dim=-1).numpy()
 """
 
+REFERENCE = "from course.attention.one_head import softmax"
+RESOLVED = """
+import pkgutil
+from autograder import exercises
+softmax = pkgutil.resolve_name(exercises.find("softmax").reference)
+"""
+MISTAKEN = "from autograder.mistakes.numpy_softmax import right_softmax as softmax"
+
 PRINTING = solved(softmax=WRONG_AXIS)
 cell_of(PRINTING, "check-softmax")["source"] = "print('1.0')\n1.0"
 RICHER = solved(softmax=WRONG_AXIS)
@@ -126,6 +134,9 @@ WRONG: dict[str, dict[str, Any]] = {
     "caching": solved(softmax=CACHING),
     "in-place": solved(softmax=SCALES_INPUT),
     "library": solved(softmax=LIBRARY),
+    "reference": solved(softmax=REFERENCE),
+    "resolved": solved(softmax=RESOLVED),
+    "from-mistakes": solved(softmax=MISTAKEN),
     "prints-a-mark": PRINTING,
     "more-points": RICHER,
     "own-output": OWN_OUTPUT,

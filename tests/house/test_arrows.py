@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 import pytest
 
 import autograder.exercises
+from autograder.running import BESIDE_STUDENT_CODE
 from tests.house.notebooks import imports
 from tests.repository import committed_files, read_committed
 
@@ -21,6 +22,7 @@ SANDBOX = {
     "autograder.exercises",
     "autograder.observing",
     "autograder.packing",
+    "autograder.probing",
     "autograder.recording",
     "autograder.running",
     "autograder.watching",
@@ -73,6 +75,12 @@ def test_what_runs_in_the_sandbox_imports_neither_course_nor_judge():
     done = import_without_course(sorted(SANDBOX))
     assert done.returncode == 0, done.stderr
     assert set(json.loads(done.stdout)) - SANDBOX == set()
+
+
+def test_the_runner_lets_through_what_it_needs_and_no_more():
+    """While a notebook is graded, students can import what runs beside their code."""
+    top = {name.split(".")[1] for name in SANDBOX if "." in name}
+    assert set(BESIDE_STUDENT_CODE) == top
 
 
 def test_the_judging_side_is_seen_when_it_is_imported():
