@@ -47,7 +47,12 @@ class _Commands(click.Group):
                 raise
             raise Trouble(GRADING_MISSING.format(error=error)) from error
         except OSError as error:
-            raise Trouble(f"The machine stands in the way: {error}.") from error
+            from autograder.grading.gradebook import GradebookFault
+
+            words = str(error)
+            if not isinstance(error, GradebookFault):  # which is a whole sentence already
+                words = f"The machine stands in the way: {words.rstrip('.')}."
+            raise Trouble(words) from error
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,6 +1,7 @@
 """Grading a class: every submission gets its rows, whatever is in it."""
 
 import shutil
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +11,28 @@ from traitlets.config import Config
 
 from autograder.grading import records
 from autograder.grading.config import load
-from autograder.grading.converting import ConversionFault, autograde
+from autograder.grading.converting import ConversionFault, autograde, was_interrupted
 from autograder.grading.exporting import NOT_TRUSTED
-from autograder.grading.gradebook import GradebookFault, fill, submissions_known
-from autograder.grading.marks import Fault, forget_fault, keep_fault, write_marks
+from autograder.grading.gradebook import (
+    check_gradebook,
+    fill,
+    in_a_sentence,
+    submissions_known,
+)
+from autograder.grading.marks import (
+    Fault,
+    forget_fault,
+    has_fault,
+    keep_details,
+    keep_fault,
+    write_marks,
+)
 from autograder.grading.places import Classroom, Project
 from autograder.grading.records import Record
 from autograder.grading.submissions import Submission, folders, read_submission
 from autograder.grading.terminal import is_plain
+
+REASON = 300  # characters of the sentence that says why something was not graded
 
 
 class NotTrusted(RuntimeError):
@@ -66,7 +81,7 @@ def grade(
 
     Submissions that have not changed since they were graded are not graded again, unless
     `regrade`. Each result is reported as soon as it stands. Raises NotTrusted, AlreadyGrading,
-    and OSError when the marks cannot be written.
+    UnusableGradebook, and OSError when the marks cannot be written.
     """
     classroom.root.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(classroom.root / ".grading.lock")
@@ -79,13 +94,14 @@ def grade(
     try:
         shutil.rmtree(classroom.staging, ignore_errors=True)
         run = _Run(project, classroom, trust_submissions, regrade)
+        check_gradebook(classroom.gradebook)
         results = []
         try:
             for graded in run.grade_all(assignments):
                 results.append(graded)
                 report(graded)
         finally:  # also after Ctrl-C: what is graded is graded
-            write_marks(classroom, project.assignments())
+            write_marks(classroom, project.assignments(), run.unkept)
         return results
     finally:
         lock.release()
@@ -96,6 +112,7 @@ class _Run:
         self, project: Project, classroom: Classroom, trust_submissions: bool, regrade: bool
     ) -> None:
         self._project, self._classroom, self._regrade = project, classroom, regrade
+        self.unkept: list[Fault] = []
         self._config: Config = load(project, classroom)
         if trust_submissions:
             self._config.Judge.trust_submissions = True
@@ -115,12 +132,27 @@ class _Run:
                     student, assignment, filled[assignment], (student, assignment) in known
                 )
             except Exception as error:  # whatever it is, it is no student's zero
-                words = str(error) or type(error).__name__
-                if not isinstance(error, ConversionFault | GradebookFault | OSError):
-                    words = f"{type(error).__name__}: {words}"
-                graded = Graded(student, assignment, None, words)
-            self._remember(graded)
-            yield graded
+                graded = Graded(student, assignment, None, self._why(student, assignment, error))
+            yield self._remember(graded)
+
+    def _why(self, student: str, assignment: str, error: Exception) -> str:
+        """Why something was not graded, in one sentence; what else is known goes into a file."""
+        if isinstance(error, ConversionFault):
+            words, details = str(error), error.details
+        elif isinstance(error, OSError):
+            words, details = in_a_sentence(error), ""
+        else:
+            words = in_a_sentence(error)
+            details = "".join(traceback.format_exception(error))
+        more = ""
+        if details:
+            try:
+                path = keep_details(self._classroom.verdicts, student, assignment, details)
+                more = f" (more in {path.relative_to(self._classroom.root)})"
+            except OSError:
+                pass  # the reason itself is what matters
+        room = max(REASON - len(more), REASON // 2)
+        return (words if len(words) <= room else f"{words[: room - 1]}…") + more
 
     def _fill(self, assignment: str) -> str:
         classroom = self._classroom
@@ -137,6 +169,8 @@ class _Run:
             record
             and known
             and not self._regrade
+            and not has_fault(self._classroom.verdicts, student, assignment)
+            and not was_interrupted(self._classroom, student, assignment)
             and self._still_holds(record, submission, solutions)
         ):
             return Graded(student, assignment, record, fresh=False)
@@ -154,10 +188,19 @@ class _Run:
             and (graded / f"{record.notebook}.ipynb").is_file()
         )
 
-    def _remember(self, graded: Graded) -> None:
-        verdicts = self._classroom.verdicts
-        if graded.fault:
-            exercises = tuple(self._project.exercises_of(graded.assignment))
-            keep_fault(verdicts, Fault(graded.student, graded.assignment, graded.fault, exercises))
-        else:
-            forget_fault(verdicts, graded.student, graded.assignment)
+    def _remember(self, graded: Graded) -> Graded:
+        """Keep or forget the fault of a submission; the result, with what went wrong there."""
+        verdicts, student, assignment = self._classroom.verdicts, graded.student, graded.assignment
+        try:
+            if not graded.fault:
+                forget_fault(verdicts, student, assignment)
+                return graded
+        except OSError as error:
+            graded = Graded(student, assignment, None, in_a_sentence(error))
+        exercises = tuple(self._project.exercises_of(assignment))
+        fault = Fault(student, assignment, graded.fault, exercises)
+        try:
+            keep_fault(verdicts, fault)
+        except OSError:
+            self.unkept.append(fault)
+        return graded

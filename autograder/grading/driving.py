@@ -90,7 +90,7 @@ def drive(
     if why and runs:
         runs[reached].note = why
         for run in runs[reached + 1 :]:
-            run.note = f"not run: the notebook stopped before it ({why})"
+            run.note = f"the notebook stopped in an earlier cell, because {why}"
     return runs
 
 

@@ -4,6 +4,7 @@
 `solutions/`, and refuses to run student code that nobody vouched for.
 """
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,11 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from traitlets import Unicode
 
-from autograder.grading.gradebook import GradebookFault, fill
+from autograder.grading.gradebook import GradebookFault, fill, remove_unmarked
 from autograder.grading.places import classroom_of
 from autograder.grading.preprocessors import KEY, Judge
 from autograder.grading.reading import Unreadable, read_notebook
+from autograder.grading.records import path_of, read
 from autograder.grading.submissions import hash_of, read_timestamp
 
 NOT_TRUSTED = (
@@ -60,6 +62,23 @@ class SubmissionExporter(NotebookExporter):
         self, filename: str, resources: Any = None, **more: Any
     ) -> tuple[Any, dict[str, Any]]:
         """Read a notebook file and export it; never fails because of what is in the file."""
+        try:
+            return self._from_filename(filename, resources, **more)
+        except Exception:
+            if not self.submission:  # nbgrader's own command, which would leave zeros behind
+                self._forget_first(resources["nbgrader"])
+            raise
+
+    def _forget_first(self, about: Any) -> None:
+        student, assignment = about["student"], about["assignment"]
+        verdicts = classroom_of(self._courses).verdicts
+        if read(path_of(verdicts, student, assignment)) is None:
+            with contextlib.suppress(GradebookFault):  # then there are no zeros in it either
+                remove_unmarked(self._courses.db_url, student, assignment)
+
+    def _from_filename(
+        self, filename: str, resources: Any, **more: Any
+    ) -> tuple[Any, dict[str, Any]]:
         if self._is_ours(filename, resources):
             return super().from_filename(filename, resources=resources, **more)
         data = Path(filename).read_bytes()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from course.environment import Finding, inspect
 
-PACKAGES = ("nbgrader", "nbconvert", "nh3", "rich", "psutil")
+PACKAGES = ("nbgrader", "nbconvert", "nh3", "rich")
 
 
 def inspect_all() -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from typing import Any
 from nbformat.notebooknode import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
 
-from autograder.grading.marks import write_marks
+from autograder.grading.marks import forget_fault, write_marks
 from autograder.grading.places import Classroom, classroom_of, find_project
 from autograder.grading.preprocessors import KEY
 from autograder.grading.records import Record, Row, complete, write_pending
@@ -42,4 +42,5 @@ def finish(assignment: str, student: str, notebooks: Sequence[str]) -> None:
         folder = Path(notebook).parent  # <classroom>/<submitted>/<student>/<assignment>
         classroom = Classroom(folder.parents[2])
         if complete(classroom.verdicts, folder.parent.name, folder.name):
+            forget_fault(classroom.verdicts, folder.parent.name, folder.name)
             write_marks(classroom, find_project().assignments())

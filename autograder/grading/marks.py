@@ -12,6 +12,7 @@ from autograder.grading.places import Classroom
 from autograder.grading.records import read_all, write_atomically
 from autograder.grading.repairing import CHECK
 from autograder.grading.submissions import unmatched
+from autograder.grading.terminal import safe_text
 
 COLUMNS = (
     "student",
@@ -24,6 +25,7 @@ COLUMNS = (
     "note",
 )
 FAULT = ".fault"
+DETAILS = ".log"
 
 Sorted = tuple[tuple[str, str, int], *tuple[str, ...]]  # a row, after what it is sorted by
 
@@ -48,9 +50,24 @@ def keep_fault(verdicts: Path, fault: Fault) -> None:
     write_atomically(path, json.dumps(kept, ensure_ascii=False))
 
 
+def keep_details(verdicts: Path, student: str, assignment: str, details: str) -> Path:
+    """Keep all that was said about a fault in a file of its own; which one. Raises OSError."""
+    path = verdicts / student / f"{assignment}{DETAILS}"
+    write_atomically(path, details.encode("utf-8", "replace"))
+    return path
+
+
 def forget_fault(verdicts: Path, student: str, assignment: str) -> None:
-    """The submission has been graded after all."""
-    (verdicts / student / f"{assignment}{FAULT}").unlink(missing_ok=True)
+    """The submission has been graded after all. Raises OSError."""
+    for ending in (FAULT, DETAILS):
+        path = verdicts / student / f"{assignment}{ending}"
+        if path.exists():  # the folder may be none, or not be ours to change
+            path.unlink(missing_ok=True)
+
+
+def has_fault(verdicts: Path, student: str, assignment: str) -> bool:
+    """Whether a fault of this submission is remembered."""
+    return (verdicts / student / f"{assignment}{FAULT}").exists()
 
 
 def read_faults(verdicts: Path) -> Iterator[Fault]:
@@ -64,15 +81,19 @@ def read_faults(verdicts: Path) -> Iterator[Fault]:
             continue
 
 
-def write_marks(classroom: Classroom, assignments: Sequence[str]) -> None:
+def write_marks(
+    classroom: Classroom, assignments: Sequence[str], unkept: Sequence[Fault] = ()
+) -> None:
     """Write the table anew: one row per student, assignment and exercise.
 
-    What lies where no assignment is looked for gets a row without points. Raises OSError.
+    What lies where no assignment is looked for gets a row without points.
+    unkept: faults that could not be remembered.
+    Raises OSError, UnusableGradebook.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for row in sorted([*_rows(classroom), *_unmatched_rows(classroom, assignments)]):
+    for row in sorted([*_rows(classroom, unkept), *_unmatched_rows(classroom, assignments)]):
         writer.writerow([safe_cell(field) for field in row[1:]])
     write_atomically(classroom.marks, text.getvalue())
 
@@ -83,32 +104,34 @@ def _unmatched_rows(classroom: Classroom, assignments: Sequence[str]) -> Iterato
         yield key, stray.student, stray.place, "", "", "", "error", "", f"not graded: {stray.why}"
 
 
-def _rows(classroom: Classroom) -> Iterator[Sorted]:
+def _rows(classroom: Classroom, unkept: Sequence[Fault]) -> Iterator[Sorted]:
     """The rows, each with what it is sorted by."""
     by_hand = set_by_hand(classroom.db_url) if classroom.gradebook.is_file() else {}
-    faults = {(fault.student, fault.assignment): fault for fault in read_faults(classroom.verdicts)}
-    for (student, assignment), fault in faults.items():
-        why = f"not graded: {fault.why}"
-        for number, (exercise, max_points) in enumerate(fault.exercises):
-            key = (student, assignment, number)
-            yield key, student, assignment, exercise, "", f"{max_points:g}", "", "", why
+    known = [*read_faults(classroom.verdicts), *unkept]
+    faults = {(fault.student, fault.assignment): fault for fault in known}
     for record in read_all(classroom.verdicts):
         student, assignment = record.student, record.assignment
-        if (student, assignment) in faults:
-            continue
+        fault = faults.pop((student, assignment), None)
         for number, row in enumerate(record.rows):
             points, note = row.points, row.note
             score = by_hand.get((student, assignment, CHECK + row.exercise))
             if score is not None and score != points:
                 note = f"Set by hand; automatically {points:g}. {note}".strip()
                 points = score
+            if fault:
+                why = fault.why.rstrip(".")
+                note = f"not graded again: {why}; these are the marks from before. {note}".strip()
             key = (student, assignment, number)
             texts = f"{points:g}", f"{row.max_points:g}", row.outcome, row.mistake, note
             yield key, student, assignment, row.exercise, *texts
+    for (student, assignment), fault in faults.items():  # no marks from before
+        why = f"not graded: {fault.why}"
+        for number, (exercise, max_points) in enumerate(fault.exercises):
+            key = (student, assignment, number)
+            yield key, student, assignment, exercise, "", f"{max_points:g}", "", "", why
 
 
 def safe_cell(text: str) -> str:
-    """A field that no spreadsheet takes for a formula, on one line."""
-    text = " ".join(text.split()) if any(mark in text for mark in "\r\n\t") else text
-    text = text.encode("utf-8", "replace").decode("utf-8")
+    """A field that no spreadsheet takes for a formula: one line, and nothing invisible in it."""
+    text = safe_text(" ".join(text.split()) if any(mark in text for mark in "\r\n\t") else text)
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

@@ -1,14 +1,18 @@
-"""Cleaning the outputs that come from a student's process.
+"""Cleaning what students write, and the outputs that come from their process.
 
-They are shown to instructors and students, in the formgrader and in feedback: nothing in
-them may run, load anything, or be taken for our own.
+Both are shown to instructors and students, in the formgrader and in feedback: nothing in
+them may run, load anything, or be taken for our own. What decides is always the HTML that a
+browser would get: Markdown is rendered first, as nbconvert renders it, and cleaned then.
 """
 
+import html
 import re
 from typing import Any
 
 import nbformat
 import nh3
+from bs4 import BeautifulSoup
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat.notebooknode import NotebookNode
 
 CELL_LIMIT = 4 * 2**20  # characters of one cell's outputs
@@ -19,7 +23,32 @@ BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")
 # Escape sequences other than colours: they could move the cursor or rename the window.
 ESCAPES = re.compile(r"\x1b(?!\[[0-9;]*m)")
-HTML = re.compile(r"<[a-zA-Z/!?]")
+# Pictures that are in the page itself, and of a kind that cannot contain a script.
+RASTER = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]*", re.IGNORECASE)
+# Elsewhere by a scheme that a browser only follows on a click, or in the same page.
+LINK = re.compile(r"(#|https?:|mailto:)[^\x00-\x20]*", re.IGNORECASE)
+PICTURE = "[picture not shown]"
+SCHEMES = {"http", "https", "mailto", "data"}
+# Tags that Markdown makes of plain text, formulas, lists, tables and code.
+PLAIN_TAG = re.compile(
+    r"</?(?:p|em|strong|code|pre|ul|ol|li|h[1-6]|blockquote|br|hr|del|dl|dt|dd|span|div"
+    r"|table|thead|tbody|tr|td|th)"
+    r"(?: class=\"(?:[a-z]{1,2}\d?|highlight|language-[\w+-]+)\"| style=\"text-align:[a-z]+\""
+    r"| start=\"\d+\")?(?: ?/)?>"
+)
+STUDENT_ATTRIBUTES = {
+    **nh3.ALLOWED_ATTRIBUTES,
+    **{f"h{level}": {"id"} for level in range(1, 7)},
+}
+PAGE_TAGS = nh3.ALLOWED_TAGS | {"section", "main", "tfoot"}
+PAGE_ATTRIBUTES = {
+    **nh3.ALLOWED_ATTRIBUTES,
+    "a": {"href", "name"},
+    "details": {"open"},
+    "*": {"class", "dir", "id", "lang", "role", "style", "title"},
+}
+# In a style, whatever could load something, or hide that it does.
+LOADING = re.compile(r"url|image|src|element|@|\\|/\*", re.IGNORECASE)
 
 
 def clean_outputs(untrusted: list[Any]) -> list[NotebookNode]:
@@ -75,18 +104,95 @@ def _clean_bundle(data: dict[str, Any]) -> dict[str, str]:
         if kind in TEXT_TYPES:
             kept[kind] = clean_text(value)
         elif kind == "text/html":
-            kept[kind] = nh3.clean(value)
+            kept[kind] = clean_html(value)
         elif kind in PICTURES and BASE64.fullmatch(value):
             kept[kind] = value
     if "text/markdown" in kept:
-        kept["text/markdown"] = clean_markdown(kept["text/markdown"])
+        # Rendered here, so that it is not rendered by something else.
+        rendered = clean_html(_render(kept.pop("text/markdown")))
+        kept.setdefault("text/html", rendered)
     return kept
 
 
 def clean_markdown(source: str) -> str:
-    """A student's Markdown without HTML that could run or load something."""
-    # Cleaning also escapes signs that mean something in Markdown: only where there is HTML.
-    return nh3.clean(source) if HTML.search(source) else source
+    """A student's Markdown: as it is when it is plain, else as cleaned HTML on one line.
+
+    On one line it is HTML for every reader of Markdown, and nothing in it is read as Markdown
+    a second time.
+    """
+    rendered = _render(source)
+    if "<" not in PLAIN_TAG.sub("", rendered):
+        return source
+    lines = clean_html(rendered).replace("\r", "\n").strip().split("\n")
+    return f"<div>{'&#10;'.join(lines)}</div>"
+
+
+def clean_html(page: str) -> str:
+    """A student's HTML: nothing in it runs or loads, and it has none of our classes and styles."""
+    return _clean_tree(page, nh3.ALLOWED_TAGS, STUDENT_ATTRIBUTES)
+
+
+def clean_body(page: str) -> str:
+    """The body of a page of ours, whoever wrote parts of it: nothing in it runs or loads."""
+    return _clean_tree(page, PAGE_TAGS, PAGE_ATTRIBUTES)
+
+
+def as_markdown(source: str) -> str:
+    """Text that is no Markdown, as Markdown that shows it as it is."""
+    longest = max(map(len, re.findall(r"`+", source)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{source}\n{fence}"
+
+
+class _Renderer(IPythonRenderer):
+    """Nbconvert's, without what it does for attachments, which are not handed in."""
+
+    def _embed_image_or_attachment(self, src: str) -> str:
+        return src
+
+
+def _render(source: str) -> str:
+    try:
+        renderer = _Renderer(escape=False, exclude_anchor_links=True)
+        return MarkdownWithMath(renderer=renderer).render(source)
+    except Exception:  # whatever a parser of text stumbles over: the text is shown as it is
+        # With an attribute, so that it is taken for what it is: not plain.
+        return f'<pre lang="">{html.escape(source)}</pre>'
+
+
+def _clean_tree(page: str, tags: set[str], attributes: dict[str, set[str]]) -> str:
+    cleaned = _clean_once(page, tags, attributes)
+    if "<img" not in cleaned:
+        return cleaned
+    tree = BeautifulSoup(cleaned, "html.parser")
+    for picture in tree.find_all("img"):
+        if not picture.get("src"):
+            words = str(picture.get("alt") or "").strip()
+            picture.replace_with(f"[picture not shown: {words}]" if words else PICTURE)
+    return _clean_once(str(tree), tags, attributes)
+
+
+def _clean_once(page: str, tags: set[str], attributes: dict[str, set[str]]) -> str:
+    return nh3.clean(
+        page,
+        tags=tags,
+        attributes=attributes,
+        attribute_filter=_harmless,
+        generic_attribute_prefixes={"aria-"},
+        link_rel="noopener noreferrer",
+        url_schemes=SCHEMES,
+    )
+
+
+def _harmless(tag: str, name: str, value: str) -> str | None:
+    """The value of an attribute, or None when it could run or load something."""
+    if name == "src":
+        return value if tag == "img" and RASTER.fullmatch(value) else None
+    if name in ("href", "cite"):
+        return value if LINK.fullmatch(value.strip()) else None
+    if name == "style":
+        return None if LOADING.search(value) else value
+    return value
 
 
 def clean_text(text: str) -> str:

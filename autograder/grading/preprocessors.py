@@ -17,7 +17,13 @@ from autograder.exercises import UnknownExercise
 from autograder.expecting import make_cases
 from autograder.grading.driving import CellRun, CheckCell, CodeCell, Limits, drive
 from autograder.grading.marking import failed, judge_runs, mark
-from autograder.grading.outputs import clean_markdown, clean_outputs, stream
+from autograder.grading.outputs import (
+    as_markdown,
+    clean_markdown,
+    clean_outputs,
+    clean_text,
+    stream,
+)
 from autograder.grading.repairing import CHECK, Known, defines, known_cells, repair
 from autograder.rendering import to_html
 
@@ -43,16 +49,35 @@ class Sanitize(NbGraderPreprocessor):
             repair(nb, known)
         else:
             state["repairs"] = repair(nb, known)
+        ours = {cell.name: cell.source for cell in known}
         for cell in nb.cells:
-            if cell.cell_type == "markdown":
+            if cell.cell_type == "raw":
+                _become_markdown(cell)
+            elif cell.cell_type == "markdown" and cell.source != ours.get(_label_of(cell)):
                 cell.source = clean_markdown(cell.source)
         return nb, resources
+
+
+def _label_of(cell: NotebookNode) -> str:
+    """The name by which nbgrader knows a cell, or "", whatever its metadata contain."""
+    label = cell.metadata.get("nbgrader")
+    name = label.get("grade_id") if isinstance(label, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _become_markdown(cell: NotebookNode) -> None:
+    """Show a student's raw cell as it is: nbgrader's pages would take it for HTML."""
+    if _label_of(cell):
+        return
+    fresh = nbformat.v4.new_markdown_cell(as_markdown(cell.source), id=cell.id)
+    cell.clear()
+    cell.update(fresh)
 
 
 def _other_assignment(nb: NotebookNode, known: Sequence[Known]) -> str:
     """A sentence when a notebook is that of another assignment, else ""."""
     own = [cell.name for cell in known if cell.solution]
-    labels = {cell.metadata.get("nbgrader", {}).get("grade_id") for cell in nb.cells}
+    labels = {_label_of(cell) for cell in nb.cells}
     sources = [cell.source for cell in nb.cells if cell.cell_type == "code"]
 
     def holds(name: str) -> bool:
@@ -162,14 +187,14 @@ def _show(cell: NotebookNode, run: CellRun) -> None:
     cell.outputs = clean_outputs(run.outputs)
     cell.execution_count = run.count
     if run.note:
-        cell.outputs.append(stream("stderr", f"In grading: {run.note}.\n"))
+        cell.outputs.append(stream("stderr", f"In grading: {clean_text(run.note)}.\n"))
 
 
 def _reasons(code: Sequence[NotebookNode], runs: Sequence[CellRun]) -> dict[str, str]:
     """By exercise, why the cell that should define it did not, as far as it can be told."""
     reasons = {}
     for cell, run in zip(code, runs, strict=True):
-        name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+        name = _label_of(cell)
         errors = [output for output in cell.outputs if output.output_type == "error"]
         if name and run.note:
             reasons[name] = f"its cell did not finish, {run.note}."
@@ -177,8 +202,16 @@ def _reasons(code: Sequence[NotebookNode], runs: Sequence[CellRun]) -> dict[str,
             # IPython appends the cell's internal file name to a syntax error's words.
             said = errors[-1].evalue.partition(" (<ipython-")[0].partition(" (<string>")[0]
             reasons[name] = f"its cell stopped with {errors[-1].ename}: {said}"
-        elif name and not cell.source.strip().startswith("# This cell ("):
-            reasons[name] = "its cell ran, and defined something else."
-        elif name:
+        elif name and cell.source.strip().startswith("# This cell ("):
             reasons[name] = "the cell for it was missing."
+        elif name and not cell.source.strip():
+            reasons[name] = "its cell is empty."
+        elif name and _has_no_code(cell.source):
+            reasons[name] = "its cell contains only comments."
+        elif name:
+            reasons[name] = "its cell ran, and defined something else."
     return reasons
+
+
+def _has_no_code(source: str) -> bool:
+    return all(line.strip().startswith("#") or not line.strip() for line in source.splitlines())

@@ -84,7 +84,8 @@ def _why_no_json(text: str, error: Exception) -> str:
         return "The file is a web page (HTML), not the notebook. Hand in the .ipynb file itself."
     if isinstance(error, json.JSONDecodeError):
         return f"The file is no valid notebook (JSON broken in line {error.lineno}). {SAVE_AGAIN}"
-    return f"The file is no valid notebook (nested too deeply). {SAVE_AGAIN}"
+    what = "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"
+    return f"The file is no valid notebook ({what}). {SAVE_AGAIN}"
 
 
 def _cells(tree: Any) -> Iterator[dict[str, Any]]:

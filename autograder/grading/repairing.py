@@ -98,7 +98,8 @@ def _labelled(notebook: NotebookNode, names: set[str]) -> dict[str, NotebookNode
     """The cell that bears each name; of copies the last one, which has the last word."""
     places = {}
     for cell in notebook.cells:
-        name = cell.metadata.get("nbgrader", {}).get("grade_id")
+        label = cell.metadata.get("nbgrader")
+        name = label.get("grade_id") if isinstance(label, dict) else None
         if isinstance(name, str) and name in names:
             places[name] = cell
     return places

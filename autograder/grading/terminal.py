@@ -1,4 +1,4 @@
-"""Text from students and file names, made harmless for a terminal."""
+"""Text from students and file names, made harmless for a terminal or a table."""
 
 
 def safe_text(text: str) -> str:

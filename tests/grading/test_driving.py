@@ -149,7 +149,7 @@ def test_who_ignores_the_stop_is_killed_and_earlier_cells_keep_what_they_did():
     assert time.monotonic() - began < 60
     assert outcome(runs[1]) == "correct"
     assert "ignored" in runs[2].note
-    assert all("not run" in cell.note for cell in runs[3:])
+    assert all("stopped in an earlier cell" in cell.note for cell in runs[3:])
 
 
 def test_the_whole_notebook_has_a_limit_too():
@@ -177,7 +177,7 @@ def test_a_dead_or_mad_process_costs_what_comes_after_only(code, why):
     assert runs[2].note
     assert why in runs[2].note
     assert runs[3].observations is None
-    assert "not run" in runs[3].note
+    assert "stopped in an earlier cell" in runs[3].note
 
 
 FORGED = """
