@@ -2,14 +2,18 @@
 
 import itertools
 import pkgutil
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from autograder import exercises
 from autograder.comparing import difference
 from autograder.expecting import expected_observations, make_cases, mistakes_of
 from autograder.judging import DEFAULT_SEED, judge
 from autograder.observing import observe
+from autograder.recognising import size
 from tests.autograder.variants import VARIANTS
 
 SEEDS = range(20)
@@ -51,21 +55,31 @@ def test_every_case_fits_the_rules(name: str) -> None:
     for case in cases:
         assert tuple(case.arguments) == exercise.parameters
         assert case.purpose.endswith("."), "the purpose is the end of a sentence"
-    dtypes = {str(a.dtype) for case in cases for a in case.arguments.values()}
-    assert dtypes == {"float32", "float64"}
-    assert any(not a.flags.c_contiguous for case in cases for a in case.arguments.values())
-    smallest = min(sum(a.size for a in case.arguments.values()) for case in cases)
-    assert smallest <= 40, "one case is small enough to be shown on a screen"
+    arrays = [a for case in cases for a in case.arguments.values() if hasattr(a, "dtype")]
+    if not arrays:  # an exercise on plain numbers
+        return
+    assert {str(a.dtype).removeprefix("torch.") for a in arrays} == {"float32", "float64"}
+    assert any(not _is_contiguous(a) for a in arrays)
+    assert min(size(case) for case in cases) <= 40, "one case is small enough to be shown"
+
+
+def _is_contiguous(array: Any) -> bool:
+    if isinstance(array, torch.Tensor):
+        return array.is_contiguous()
+    return bool(array.flags.c_contiguous)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_cases_differ_between_seeds_and_repeat_with_a_seed(name: str) -> None:
     exercise = exercises.find(name)
-    first, again, other = (make_cases(exercise, seed) for seed in (1, 1, 2))
-    for a, b, c in zip(first, again, other, strict=True):
-        pairs = zip(a.arguments.values(), b.arguments.values(), strict=True)
-        assert all((x == y).all() for x, y in pairs)
-        assert any((x != c.arguments[key]).any() for key, x in a.arguments.items())
+    first, again, other = (
+        [[np.array(value) for value in case.arguments.values()] for case in make_cases(exercise, s)]
+        for s in (1, 1, 2)
+    )
+    for a, b in zip(first, again, strict=True):
+        assert all(map(np.array_equal, a, b))
+    same = sum(all(map(np.array_equal, a, c)) for a, c in zip(first, other, strict=True))
+    assert same <= len(first) / 4, "a few cases may be the same for all: a single weight is 1"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,16 +1,19 @@
-"""From key press to new picture: our canvas beside `ipywidgets.interact`, in one run.
+"""From key press to new picture: our explorers beside `ipywidgets.interact`, in one run.
 
     python -m tests.bench.bench_explorers
 
-Both views show 8 heads of 12 × 12 and follow a slider in a real JupyterLab; presses
-alternate between them, so that a busy moment of the machine meets both. A press ends
-when the canvas has painted the new numbers, or the new image has been loaded. The
-matplotlib figure is let off the word labels, which alone would triple its time.
+The views follow a slider in a real JupyterLab: 8 heads of 12 × 12 on our canvas, and the
+curves and histograms of lesson 02 in two kept pictures; beside each stands the same view
+through `interact` with a new matplotlib figure. Presses alternate between all of them, so
+that a busy moment of the machine meets all. A press ends when the canvas has painted the
+new numbers, or all new images have been loaded. The figure of 8 heads is let off the word
+labels, which alone would triple its time.
 """
 
 import argparse
 import shutil
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -64,10 +67,36 @@ def view(sharpness):
 ipywidgets.interact(view, sharpness=(0, 100));
 """
 
-# Notes when a key goes down, and when the next picture stands.
+SCALING = """
+from course.explorers.scaling import explore_scaling
+explore_scaling()
+"""
+
+INTERACT_SCALING = """
+import numpy as np
+from course.explorers.scaling import BINS, SIZES, draw
+drawn = draw(seed=0)
+def view(doublings):
+    figure, ((left, right), (below, beside)) = plt.subplots(2, 2, figsize=(6.9, 4.3))
+    scores = drawn.scores[0, doublings]
+    left.stairs(np.histogram(scores, BINS)[0], BINS, fill=True)
+    right.bar(range(1, 17), drawn.weights[0, doublings, 0])
+    for axes, curves in ((below, drawn.entropy), (beside, drawn.trace)):
+        for curve in curves:
+            axes.plot(SIZES, curve)
+        axes.plot(SIZES[doublings], curves[0, doublings], "o")
+        axes.set_xscale("log", base=2)
+    plt.show()
+    print(f"d_k = {SIZES[doublings]}: their standard deviation is {scores.std():.1f}.")
+ipywidgets.interact(view, doublings=(0, 10));
+"""
+
+# Notes when a key goes down, and when the last of the new pictures stands.
 WATCH = """element => {
-  const clock = window.manyHeadsClock = { down: 0, ended: 0 };
-  const end = () => { if (clock.down && !clock.ended) clock.ended = performance.now(); };
+  const clock = window.manyHeadsClock = { down: 0, ended: 0, left: 0 };
+  const end = () => {
+    if (clock.down && --clock.left === 0) clock.ended = performance.now();
+  };
   document.addEventListener('keydown', () => {
     clock.down = performance.now();
     clock.ended = 0;
@@ -92,11 +121,33 @@ WATCH = """element => {
 }"""
 
 
-def press(page: Page, target: str, index: int, key: str) -> float:
+@dataclass
+class View:
+    """A cell to measure: what takes the keys, how many pictures follow, and what it took."""
+
+    name: str
+    source: str
+    target: str = "[role=slider]"
+    pictures: int = 1
+    times: list[float] = field(default_factory=list)  # ms, one per press
+
+
+def views() -> list[View]:
+    """All views; each one through `interact` stands right behind those it is compared with."""
+    return [
+        View("canvas, 8 heads of 12 × 12, slider", CANVAS),
+        View("explore_one_head, arrow key on the query", ONE_HEAD, "canvas[data-pane=keys]"),
+        View("interact with a new figure, 8 heads", INTERACT),
+        View("explore_scaling, slider", SCALING, pictures=2),
+        View("interact with a new figure, the same view", INTERACT_SCALING),
+    ]
+
+
+def press(page: Page, view: View, index: int, key: str) -> float:
     """Press a key on an element of a cell's output; milliseconds until the new picture."""
-    page.locator(".jp-Notebook .jp-Cell").nth(index).locator(target).first.focus()
+    page.locator(".jp-Notebook .jp-Cell").nth(index).locator(view.target).first.focus()
     page.wait_for_timeout(120)  # let the repainting for the focus pass
-    page.evaluate("window.manyHeadsClock.down = 0")
+    page.evaluate("left => Object.assign(window.manyHeadsClock, { down: 0, left })", view.pictures)
     page.keyboard.press(key)
     page.wait_for_function("window.manyHeadsClock.ended > 0", timeout=20_000)
     taken: float = page.evaluate("window.manyHeadsClock.ended - window.manyHeadsClock.down")
@@ -104,55 +155,53 @@ def press(page: Page, target: str, index: int, key: str) -> float:
     return taken
 
 
-def measure(presses: int) -> dict[str, list[float]]:
-    """Milliseconds per view and press."""
+def measure(presses: int) -> list[View]:
+    """The views, with what each press took."""
     home = Path(tempfile.mkdtemp())
     lab = Lab(home=home, root=home / "root")
     lab.root.mkdir()
-    cells = [nbformat.v4.new_code_cell(code) for code in (MADE, CANVAS, ONE_HEAD, INTERACT)]
+    measured = views()
+    sources = [MADE, *(view.source for view in measured)]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), lab.root / "bench.ipynb")
-    views = {
-        "canvas, 8 heads of 12 × 12, slider": (1, "[role=slider]"),
-        "explore_one_head, arrow key on the query": (2, "canvas[data-pane=keys]"),
-        "interact with a new matplotlib figure, slider": (3, "[role=slider]"),
-    }
-    times: dict[str, list[float]] = {name: [] for name in views}
     try:
         lab.start()
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=CHROMIUM_ARGUMENTS
             )
-            page = browser.new_page(viewport={"width": 1400, "height": 3000})
+            page = browser.new_page(viewport={"width": 1400, "height": 4500})
             notebook = Notebook(page, lab, "bench.ipynb")
             if errors := notebook.run_all():
                 raise RuntimeError("\n".join(errors))
             page.wait_for_timeout(3000)
             page.locator(".jp-Notebook").first.evaluate(WATCH)
             for turn in range(-3, presses):  # the first three warm up
-                for name, (index, target) in views.items():
+                for index, view in enumerate(measured, start=1):
                     key = "ArrowRight" if turn % 2 else "ArrowLeft"  # never stuck at an end
-                    taken = press(page, target, index, key)
+                    taken = press(page, view, index, key)
                     if turn >= 0:
-                        times[name].append(taken)
+                        view.times.append(taken)
             browser.close()
     finally:
         lab.stop()
         shutil.rmtree(home, ignore_errors=True)
-    return times
+    return measured
 
 
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--presses", type=int, default=40)
-    times = measure(parser.parse_args().presses)
+    measured = measure(parser.parse_args().presses)
     print(f"{'key press → new picture':48}{'median':>8}{'p95':>8}  ms")
-    for name, taken in times.items():
-        print(f"{name:48}{median(taken):8.0f}{quantiles(taken, n=20)[-1]:8.0f}")
-    first, *_, last = map(median, times.values())
-    print(f"The canvas answers {last / first:.1f} times as fast as interact.")
+    for view in measured:
+        p95 = quantiles(view.times, n=20)[-1]
+        print(f"{view.name:48}{median(view.times):8.0f}{p95:8.0f}")
+    canvas, _, heads, scaling, same = (median(view.times) for view in measured)
+    print(f"The canvas answers {heads / canvas:.1f} times as fast as interact,")
+    print(f"the pictures of lesson 02 {same / scaling:.1f} times.")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,245 @@
+"""Lesson 02, why divide by √d_k: in PyTorch from here on, and scaled."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from autograder.declaring import Case, Exercise, Observation
+from autograder.exercises import purposes
+from autograder.exercises.inputs import normal, permuted, readable, shares
+from autograder.observing import returns
+from autograder.probing import differentiates
+
+TITLE = "Why divide by √d_k"
+
+ATTENTION_OF_PYTORCH = (
+    "torch.nn.functional.scaled_dot_product_attention",
+    "torch.nn.MultiheadAttention",
+    "torch.nn.functional.multi_head_attention_forward",
+)
+
+MAP = ("query", "key")
+
+
+def tensor(array: np.ndarray) -> Tensor:
+    """The same numbers, shape and order in memory, as a torch tensor."""
+    return torch.from_numpy(array)
+
+
+def dot_product_variance_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(name: str, purpose: str, d_k: int, num_samples: int) -> Case:
+        arguments = {"d_k": d_k, "num_samples": num_samples, "generator": int(rng.integers(2**31))}
+        return Case(name, purpose, arguments, magnitude=float(d_k))
+
+    return (
+        case("five pairs", "draws five pairs of three numbers, few enough to follow.", 3, 5),
+        case("many pairs", "draws many pairs, so that the variance comes close to d_k.", 7, 2000),
+        case("one number", "draws vectors of one number.", 1, 100),
+        case("many numbers", "draws fewer pairs than a vector has numbers.", 64, 9),
+        case("two pairs", "draws the least number of pairs that has a variance.", 5, 2),
+        case("as many pairs as numbers", "draws as many pairs as a vector has numbers.", 6, 6),
+    )
+
+
+def dot_product_variance_probe(implementation: Callable[..., Any], case: Case) -> Observation:
+    """Calls with a generator made from the seed that the case carries.
+
+    The state of torch's own generator is fixed too, so that drawing from it by mistake is wrong in
+    the same way each time, and it is put back afterwards.
+    """
+    generator = torch.Generator().manual_seed(case.arguments["generator"])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        sizes = {name: case.arguments[name] for name in ("d_k", "num_samples")}
+        seeded = Case(case.name, case.purpose, {**sizes, "generator": generator})
+        return returns("variance")(implementation, seeded)
+
+
+def attention_case(name: str, purpose: str, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> Case:
+    largest = float(np.abs(q @ np.swapaxes(k, -1, -2)).max()) / np.sqrt(q.shape[-1])
+    size = float(np.abs(v).max())
+    arguments = {"q": tensor(q), "k": tensor(k), "v": tensor(v)}
+    return Case(name, purpose, arguments, magnitude=largest * max(1.0, size))
+
+
+def scaled_dot_product_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def drawn(*batch: int, n_q: int, n_k: int, d_k: int, d_v: int) -> Any:
+        return tuple(normal(rng, *batch, *s) for s in ((n_q, d_k), (n_k, d_k), (n_k, d_v)))
+
+    def large(*batch: int) -> Any:
+        q, k, v = drawn(*batch, n_q=3, n_k=6, d_k=5, d_v=2)
+        q, k = 40 * q, 40 * k
+        q[..., 0, :], q[..., 1, :] = 2 * k[..., 2, :], q[..., 1, :] / 100
+        return q, k, v
+
+    case = attention_case
+    return (
+        case(
+            "two queries, three keys",
+            "is small enough to do by hand: two queries, three keys, and values of two numbers.",
+            readable(rng, 2, 5),
+            readable(rng, 3, 5),
+            readable(rng, 3, 2),
+        ),
+        case("equal sizes", purposes.EQUAL, *drawn(n_q=5, n_k=5, d_k=5, d_v=5)),
+        case(
+            "equal sizes, in a batch", purposes.EQUAL_BATCH, *drawn(2, n_q=3, n_k=3, d_k=3, d_v=3)
+        ),
+        case("one leading axis", purposes.ONE_LEADING, *drawn(2, n_q=6, n_k=3, d_k=5, d_v=7)),
+        case("the same sizes again", purposes.AGAIN, *drawn(2, n_q=6, n_k=3, d_k=5, d_v=7)),
+        case("a batch with heads", purposes.LEADING, *drawn(2, 3, n_q=5, n_k=6, d_k=7, d_v=8)),
+        case("three leading axes", purposes.LEADING, *drawn(2, 3, 2, n_q=3, n_k=5, d_k=6, d_v=4)),
+        case("a batch of one", purposes.BATCH_OF_ONE, *drawn(1, n_q=3, n_k=6, d_k=5, d_v=2)),
+        case("a single query", purposes.ONE_QUERY, *drawn(2, n_q=1, n_k=3, d_k=5, d_v=6)),
+        case("a single key", purposes.ONE_KEY, *drawn(3, n_q=6, n_k=1, d_k=5, d_v=2)),
+        case(
+            "long vectors",
+            "has long queries and keys, d_k = 64.",
+            *drawn(n_q=3, n_k=5, d_k=64, d_v=2),
+        ),
+        case("scores in the thousands", purposes.LARGE, *large()),
+        case("scores in the thousands, in a batch", purposes.LARGE, *large(2)),
+        case(
+            "float32",
+            purposes.FLOAT32,
+            *(a.astype(np.float32) for a in drawn(n_q=3, n_k=2, d_k=5, d_v=6)),
+        ),
+        case(
+            "not contiguous",
+            purposes.PERMUTED,
+            permuted(rng, 2, 3, 5),
+            permuted(rng, 2, 6, 5),
+            permuted(rng, 2, 6, 7),
+        ),
+    )
+
+
+def weights_case(name: str, purpose: str, weights: np.ndarray) -> Case:
+    return Case(name, purpose, {"weights": tensor(weights)})
+
+
+def softmax_jacobian_cases(rng: np.random.Generator) -> Sequence[Case]:
+    case = weights_case
+    certain = np.eye(4)[[2, 0]]
+    return (
+        case("three keys", "has the weights of one query for three keys.", shares(rng, 3)),
+        case("a batch", purposes.ONE_LEADING, shares(rng, 2, 5)),
+        case("a square", purposes.EQUAL, shares(rng, 4, 4)),
+        case("a batch with heads", purposes.LEADING, shares(rng, 2, 3, 5, 6)),
+        case("a batch of one", purposes.BATCH_OF_ONE, shares(rng, 1, 5)),
+        case("a single key", "has one key only, whose weight cannot change.", shares(rng, 3, 1)),
+        case("certain", "has weights of exactly 0 and 1.", certain),
+        case("float32", purposes.FLOAT32, shares(rng, 3, 6, dtype=np.float32)),
+        case("not contiguous", purposes.PERMUTED, np.ascontiguousarray(shares(rng, 2, 5, 3).T).T),
+    )
+
+
+def attention_entropy_cases(rng: np.random.Generator) -> Sequence[Case]:
+    case = weights_case
+    partly = shares(rng, 3, 5)
+    partly[0, 1:3], partly[1] = 0, np.eye(5)[3]
+    partly /= partly.sum(axis=-1, keepdims=True)
+    return (
+        case("two queries, three keys", "has two queries and three keys.", shares(rng, 2, 3)),
+        case("a square map", purposes.EQUAL, shares(rng, 4, 4)),
+        case("square maps, in a batch", purposes.EQUAL_BATCH, shares(rng, 2, 5, 5)),
+        case("a batch with heads", purposes.LEADING, shares(rng, 2, 3, 5, 6)),
+        case("a batch of one", purposes.BATCH_OF_ONE, shares(rng, 1, 4, 6)),
+        case("a single query", purposes.ONE_QUERY, shares(rng, 2, 1, 5)),
+        case("a single key", "has one key only: all weights are 1.", shares(rng, 2, 3, 1)),
+        case("weights of zero", "has weights of exactly 0, and 0 · log 0 counts as 0.", partly),
+        case("float32", purposes.FLOAT32, shares(rng, 3, 6, dtype=np.float32)),
+        case("not contiguous", purposes.PERMUTED, np.ascontiguousarray(shares(rng, 2, 5, 3).T).T),
+    )
+
+
+def declare(name: str, **more: Any) -> Exercise:
+    """An exercise of this lesson: what all four have in common is said here once."""
+    return Exercise(
+        name=name,
+        lesson=2,
+        reference=f"course.attention.functional.{name}",
+        mistakes=f"autograder.mistakes.lesson_02:{name}",
+        not_allowed=ATTENTION_OF_PYTORCH,
+        **more,
+    )
+
+
+EXERCISES = (
+    declare(
+        "dot_product_variance",
+        title="Measure the variance of q · k",
+        points=1,
+        signature="dot_product_variance(d_k, num_samples, generator)",
+        returns=("variance",),
+        axes={},
+        cases=dot_product_variance_cases,
+        probe=dot_product_variance_probe,
+        hints=(
+            "Each pair gives one dot product. How many of them are there, and over which axis do "
+            "you add up to get them?",
+            "`(q * k).sum(dim=-1)` has one number for each pair; its variance is the answer.",
+            "`.var()` subtracts the mean and divides by one less than the number of pairs: that is "
+            "the unbiased estimate.",
+        ),
+    ),
+    declare(
+        "scaled_dot_product_attention",
+        title="Scaled dot-product attention",
+        points=2,
+        signature="scaled_dot_product_attention(q, k, v)",
+        returns=("output", "weights"),
+        axes={
+            "output": ("query", "d_v"),
+            "weights": MAP,
+            "gradient of q": ("query", "d_k"),
+            "gradient of k": ("key", "d_k"),
+            "gradient of v": ("key", "d_v"),
+        },
+        cases=scaled_dot_product_attention_cases,
+        probe=differentiates("output", "weights", to=("q", "k", "v")),
+        hints=(
+            "It is the attention of lesson 01 with one more division. Where must it stand: before "
+            "or after the softmax?",
+            "d_k is the last size of q: `q.shape[-1]`. `k.transpose(-2, -1)` turns k.",
+            "`scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])`, then "
+            "`torch.softmax(scores, dim=-1)`, then the mix.",
+        ),
+    ),
+    declare(
+        "softmax_jacobian",
+        title="The softmax's Jacobian",
+        points=2,
+        signature="softmax_jacobian(weights)",
+        returns=("jacobian",),
+        axes={"jacobian": ("weight", "score")},
+        cases=softmax_jacobian_cases,
+        probe=differentiates("jacobian", to=("weights",)),
+        hints=(
+            "Entry (i, j) says how weight i changes with score j. It has one form for i = j and "
+            "another for i ≠ j.",
+            "For i ≠ j it is −wᵢ wⱼ; for i = j it is wᵢ − wᵢ². So it is a diagonal matrix minus a "
+            "product of w with itself.",
+            "`torch.diag_embed(weights)` is the diagonal part for any leading axes; "
+            "`weights.unsqueeze(-1) * weights.unsqueeze(-2)` is the other.",
+        ),
+    ),
+    declare(
+        "attention_entropy",
+        title="Entropy: how widely attention is spread",
+        points=2,
+        signature="attention_entropy(weights)",
+        returns=("entropy",),
+        axes={"entropy": ("query",)},
+        cases=attention_entropy_cases,
+        probe=returns("entropy"),
+        hints=(
+            "−Σ w log w over the keys of each query. What is log 0, and what is 0 · log 0 then?",
+            "`torch.xlogy(w, w)` is w log w, and 0 where w is 0.",
+            "`-torch.xlogy(weights, weights).sum(dim=-1)`: natural logarithm, so nats.",
+        ),
+    ),
+)

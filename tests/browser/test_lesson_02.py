@@ -1,0 +1,148 @@
+"""Lesson 02 in a real JupyterLab: it runs, its picture follows d_k, and it keeps to itself."""
+
+import re
+
+from playwright.sync_api import Locator, expect
+
+from tests.browser.notebook import Notebook
+from tests.browser.test_lesson_01 import TOO_WIDE, index_of, run_to, sentence
+
+LESSON = "course/02-scaling.ipynb"
+
+COUNT = """
+import gc, ipywidgets, matplotlib.pyplot as plt
+gc.collect()
+print(len(ipywidgets.widgets.widget._instances),
+      len(get_ipython().kernel.comm_manager.comms), plt.get_fignums())
+"""
+
+
+def explorer(notebook: Notebook) -> Locator:
+    """The output with the explorer, once both pictures stand there."""
+    run_to(notebook, ["explore"])
+    output = notebook.output(index_of(notebook, "explore"))
+    for picture in output.locator("img").all():
+        expect(picture).to_have_js_property("complete", True)
+    return output
+
+
+def sources(output: Locator) -> list[str | None]:
+    return [picture.get_attribute("src") for picture in output.locator("img").all()]
+
+
+def test_the_lesson_runs_shows_everything_and_keeps_to_itself(
+    open_notebook, outside_requests, console_errors
+):
+    notebook = open_notebook(LESSON)
+    assert notebook.run_all() == []
+
+    shown = notebook.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook")
+    expect(shown.locator(".mh-error:visible")).to_have_count(0)
+    expect(shown.locator("mjx-container").first).to_be_visible()
+    expect(shown.locator("mjx-merror")).to_have_count(0)
+    text = shown.locator(".jp-RenderedMarkdown:visible")
+    expect(text.get_by_text("$")).to_have_count(0)  # a formula left as it was typed
+
+    pictures = shown.locator(".mh-panel img")
+    expect(pictures).to_have_count(5)
+    for picture in pictures.all():
+        assert picture.evaluate("image => image.naturalWidth") > 0
+        assert len(picture.get_attribute("alt") or "") > 60
+
+    assert notebook.axe_violations() == []
+    notebook.use_theme("JupyterLab Dark")
+    assert notebook.axe_violations() == []
+    notebook.page.set_viewport_size({"width": 1100, "height": 6000})
+    notebook.page.wait_for_timeout(1000)  # pictures follow the width of the page
+    assert notebook.page.evaluate(TOO_WIDE) == []
+    assert outside_requests == []
+    assert console_errors == []
+
+
+def test_the_slider_moves_by_keyboard_and_by_mouse_and_the_picture_follows(
+    open_notebook, console_errors
+):
+    notebook = open_notebook(LESSON)
+    output = explorer(notebook)
+    said = sentence(output)
+    expect(said).to_contain_text("d_k = 1, scores not divided: their standard deviation is 1.0.")
+    first = sources(output)
+
+    slider = output.get_by_role("slider", name="d_k: how often 1 is doubled")
+    slider.focus()
+    for _ in range(6):
+        notebook.page.keyboard.press("ArrowRight")
+    expect(said).to_contain_text("d_k = 64, scores not divided")
+    expect(output.locator(".widget-label", has_text=re.compile("^64$"))).to_be_visible()
+    expect(said).to_contain_text(re.compile(r"entropy is 0\.[34]\d of at most 2\.77"))
+    assert all(new != old for new, old in zip(sources(output), first, strict=True))
+
+    notebook.page.keyboard.press("Tab")  # to the switch
+    expect(output.get_by_role("button", name="off")).to_be_focused()
+    notebook.page.keyboard.press("Tab")
+    notebook.page.keyboard.press("Enter")
+    expect(said).to_contain_text(
+        "d_k = 64, scores divided by √d_k: their standard deviation is 1.0."
+    )
+    expect(said).to_contain_text(re.compile(r"entropy is 2\.3\d of"))
+    expect(output.get_by_role("button", name="on")).to_have_attribute("aria-pressed", "true")
+
+    track = output.locator(".noUi-base").bounding_box()
+    handle = slider.bounding_box()
+    assert track is not None and handle is not None
+    height = handle["y"] + handle["height"] / 2
+    mouse = notebook.page.mouse
+    mouse.move(handle["x"] + handle["width"] / 2, height)
+    mouse.down()
+    mouse.move(track["x"] + track["width"] / 2, height, steps=4)
+    mouse.move(track["x"] + track["width"] + 5, height, steps=8)
+    mouse.up()
+    expect(said).to_contain_text("d_k = 1024, scores divided")
+    output.get_by_role("button", name="off").click()
+    expect(said).to_contain_text("d_k = 1024, scores not divided")
+    expect(said).to_contain_text(re.compile(r"entropy is 0\.(0|1)\d of"))
+
+    before = said.text_content() or ""
+    output.get_by_role("button", name="Draw other numbers").press("Enter")
+    expect(said).not_to_have_text(before)
+    assert notebook.page.locator(".mh-error:visible").count() == 0
+    assert console_errors == []
+
+
+def test_the_last_of_many_quick_presses_wins(open_notebook):
+    notebook = open_notebook(LESSON)
+    output = explorer(notebook)
+    output.get_by_role("slider").focus()
+    for key in ["ArrowRight"] * 10 + ["ArrowLeft"] * 7 + ["ArrowRight"] * 2:
+        notebook.page.keyboard.press(key)
+    expect(sentence(output)).to_contain_text("d_k = 32, ")
+
+
+def test_running_the_explorer_again_leaves_nothing_behind(write_notebook, console_errors):
+    explore = "from course.explorers.scaling import explore_scaling\nexplore_scaling()"
+    notebook = write_notebook([explore, COUNT])
+    assert notebook.run_all() == []
+    counts = set()
+    for _ in range(5):
+        notebook.run(0)
+        counts.add(notebook.run(1).text)
+    assert len(counts) == 1
+    assert counts.pop().endswith("[]\n")
+    expect(notebook.page.locator(".mh-panel")).to_have_count(1)
+    expect(notebook.page.locator(".mh-panel img")).to_have_count(2)
+    output = notebook.output(0)
+    output.get_by_role("slider").press("ArrowRight")  # one press, one answer
+    expect(sentence(output)).to_contain_text("d_k = 2, ")
+    assert console_errors == []
+
+
+def test_a_prediction_is_taken_up(open_notebook):
+    notebook = open_notebook(LESSON)
+    run_to(notebook, ["first-scores", "ask-deviation"])
+    question = notebook.output(index_of(notebook, "ask-deviation"))
+    question.get_by_role("textbox").fill("16")
+    question.get_by_role("button", name="Record my prediction").click()
+    expect(question.locator(".mh-sentence")).to_contain_text("Recorded: 16.")
+    run_to(notebook, ["measure-deviation"])
+    said = notebook.cell(index_of(notebook, "measure-deviation")).text
+    assert "You predicted 16; measured: 4.0" in said
