@@ -209,7 +209,7 @@ def test_every_control_and_picture_has_a_name_and_axe_is_content(write_notebook)
     expect(page.get_by_role("img", name="A line that turns")).to_be_visible()
     expect(page.get_by_role("combobox", name="Query word")).to_be_visible()
     expect(page.get_by_role("group", name="Sentence")).to_be_visible()
-    expect(page.get_by_role("application", name=re.compile("Keys, and the query"))).to_be_visible()
+    expect(page.get_by_role("application", name=re.compile("Keys and the query"))).to_be_visible()
     expect(page.get_by_role("img", name=re.compile("Values, and their mix"))).to_be_visible()
     for canvas in page.get_by_role("application").all():
         expect(canvas).to_have_attribute("data-lm-suppress-shortcuts", "true")
