@@ -7,6 +7,7 @@ import numpy as np
 
 from autograder.declaring import Case, Exercise
 from autograder.exercises import purposes
+from autograder.exercises.attention_inputs import attention_inputs
 from autograder.exercises.inputs import Array, normal, permuted, readable
 from autograder.observing import returns
 
@@ -124,67 +125,15 @@ def softmax_cases(rng: np.random.Generator) -> Sequence[Case]:
     )
 
 
-def attention_case(name: str, purpose: str, q: Array, k: Array, v: Array) -> Case:
-    largest = float(np.abs(q @ np.swapaxes(k, -1, -2)).max())
-    size = float(np.abs(v).max())
-    return Case(name, purpose, {"q": q, "k": k, "v": v}, magnitude=largest * max(1.0, size))
-
-
 def attention_cases(rng: np.random.Generator) -> Sequence[Case]:
-    def drawn(*batch: int, n_q: int, n_k: int, d_k: int, d_v: int) -> tuple[Array, Array, Array]:
-        shapes = (n_q, d_k), (n_k, d_k), (n_k, d_v)
-        q, k, v = (normal(rng, *batch, *shape) for shape in shapes)
-        return q, k, v
-
-    def large(*batch: int) -> tuple[Array, Array, Array]:
-        q, k, v = drawn(*batch, n_q=3, n_k=6, d_k=5, d_v=2)
-        q, k = 30 * q, 30 * k
-        k[..., 0] = np.abs(k[..., 0]) + 30
-        # Rows of very different size: one query matches a key strongly, one hardly matches any,
-        # and one is opposed to all.
-        q[..., 0, :], q[..., 1, :] = 2 * k[..., 2, :], q[..., 1, :] / 100
-        q[..., 2, :] = np.array([-100.0, 0, 0, 0, 0])
-        return q, k, v
-
-    case = attention_case
-    return (
-        case(
-            "two queries, three keys",
-            "is small enough to do by hand: two queries, three keys, and values of two numbers.",
-            readable(rng, 2, 5),
-            readable(rng, 3, 5),
-            readable(rng, 3, 2),
-        ),
-        case("equal sizes", purposes.EQUAL, *drawn(n_q=5, n_k=5, d_k=5, d_v=5)),
-        case(
-            "equal sizes, in a batch", purposes.EQUAL_BATCH, *drawn(2, n_q=4, n_k=4, d_k=4, d_v=4)
-        ),
-        case("one leading axis", purposes.ONE_LEADING, *drawn(2, n_q=6, n_k=3, d_k=5, d_v=7)),
-        case("the same sizes again", purposes.AGAIN, *drawn(2, n_q=6, n_k=3, d_k=5, d_v=7)),
-        case("two leading axes", purposes.LEADING, *drawn(2, 3, n_q=5, n_k=6, d_k=7, d_v=8)),
-        case("three leading axes", purposes.LEADING, *drawn(2, 3, 2, n_q=3, n_k=5, d_k=6, d_v=4)),
-        case("a batch of one", purposes.BATCH_OF_ONE, *drawn(1, n_q=3, n_k=6, d_k=5, d_v=2)),
-        case("a single query", purposes.ONE_QUERY, *drawn(2, n_q=1, n_k=3, d_k=5, d_v=6)),
-        case("a single key", purposes.ONE_KEY, *drawn(3, n_q=6, n_k=1, d_k=5, d_v=2)),
-        case(
-            "values of one number",
-            "has values of one number each.",
-            *drawn(3, n_q=2, n_k=6, d_k=5, d_v=1),
-        ),
-        case("scores in the thousands", purposes.LARGE, *large()),
-        case("scores in the thousands, in a batch", purposes.LARGE, *large(2)),
-        case(
-            "float32",
-            purposes.FLOAT32,
-            *(a.astype(np.float32) for a in drawn(n_q=3, n_k=2, d_k=5, d_v=6)),
-        ),
-        case(
-            "not contiguous",
-            purposes.PERMUTED,
-            permuted(rng, 2, 3, 5),
-            permuted(rng, 2, 6, 5),
-            permuted(rng, 2, 6, 7),
-        ),
+    return tuple(
+        Case(
+            inputs.name,
+            inputs.purpose,
+            {"q": inputs.q, "k": inputs.k, "v": inputs.v},
+            magnitude=inputs.magnitude(),
+        )
+        for inputs in attention_inputs(rng)
     )
 
 

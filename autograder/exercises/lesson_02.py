@@ -1,32 +1,23 @@
 """Lesson 02, why divide by √d_k: in PyTorch from here on, and scaled."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from autograder.declaring import Case, Exercise, Observation
 from autograder.exercises import purposes
-from autograder.exercises.inputs import normal, permuted, readable, shares
+from autograder.exercises.attention_inputs import attention_inputs
+from autograder.exercises.inputs import shares
+from autograder.exercises.torch_inputs import ATTENTION_OF_PYTORCH, tensor
 from autograder.observing import returns
 from autograder.probing import differentiates
 
 TITLE = "Why divide by √d_k"
 
-ATTENTION_OF_PYTORCH = (
-    "torch.nn.functional.scaled_dot_product_attention",
-    "torch.nn.MultiheadAttention",
-    "torch.nn.functional.multi_head_attention_forward",
-)
-
 MAP = ("query", "key")
-
-
-def tensor(array: np.ndarray) -> Tensor:
-    """The same numbers, shape and order in memory, as a torch tensor."""
-    return torch.from_numpy(array)
 
 
 def dot_product_variance_cases(rng: np.random.Generator) -> Sequence[Case]:
@@ -58,62 +49,15 @@ def dot_product_variance_probe(implementation: Callable[..., Any], case: Case) -
         return returns("variance")(implementation, seeded)
 
 
-def attention_case(name: str, purpose: str, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> Case:
-    largest = float(np.abs(q @ np.swapaxes(k, -1, -2)).max()) / np.sqrt(q.shape[-1])
-    size = float(np.abs(v).max())
-    arguments = {"q": tensor(q), "k": tensor(k), "v": tensor(v)}
-    return Case(name, purpose, arguments, magnitude=largest * max(1.0, size))
-
-
 def scaled_dot_product_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
-    def drawn(*batch: int, n_q: int, n_k: int, d_k: int, d_v: int) -> Any:
-        return tuple(normal(rng, *batch, *s) for s in ((n_q, d_k), (n_k, d_k), (n_k, d_v)))
-
-    def large(*batch: int) -> Any:
-        q, k, v = drawn(*batch, n_q=3, n_k=6, d_k=5, d_v=2)
-        q, k = 40 * q, 40 * k
-        q[..., 0, :], q[..., 1, :] = 2 * k[..., 2, :], q[..., 1, :] / 100
-        return q, k, v
-
-    case = attention_case
-    return (
-        case(
-            "two queries, three keys",
-            "is small enough to do by hand: two queries, three keys, and values of two numbers.",
-            readable(rng, 2, 5),
-            readable(rng, 3, 5),
-            readable(rng, 3, 2),
-        ),
-        case("equal sizes", purposes.EQUAL, *drawn(n_q=5, n_k=5, d_k=5, d_v=5)),
-        case(
-            "equal sizes, in a batch", purposes.EQUAL_BATCH, *drawn(2, n_q=3, n_k=3, d_k=3, d_v=3)
-        ),
-        case("one leading axis", purposes.ONE_LEADING, *drawn(2, n_q=6, n_k=3, d_k=5, d_v=7)),
-        case("the same sizes again", purposes.AGAIN, *drawn(2, n_q=6, n_k=3, d_k=5, d_v=7)),
-        case("a batch with heads", purposes.LEADING, *drawn(2, 3, n_q=5, n_k=6, d_k=7, d_v=8)),
-        case("three leading axes", purposes.LEADING, *drawn(2, 3, 2, n_q=3, n_k=5, d_k=6, d_v=4)),
-        case("a batch of one", purposes.BATCH_OF_ONE, *drawn(1, n_q=3, n_k=6, d_k=5, d_v=2)),
-        case("a single query", purposes.ONE_QUERY, *drawn(2, n_q=1, n_k=3, d_k=5, d_v=6)),
-        case("a single key", purposes.ONE_KEY, *drawn(3, n_q=6, n_k=1, d_k=5, d_v=2)),
-        case(
-            "long vectors",
-            "has long queries and keys, d_k = 64.",
-            *drawn(n_q=3, n_k=5, d_k=64, d_v=2),
-        ),
-        case("scores in the thousands", purposes.LARGE, *large()),
-        case("scores in the thousands, in a batch", purposes.LARGE, *large(2)),
-        case(
-            "float32",
-            purposes.FLOAT32,
-            *(a.astype(np.float32) for a in drawn(n_q=3, n_k=2, d_k=5, d_v=6)),
-        ),
-        case(
-            "not contiguous",
-            purposes.PERMUTED,
-            permuted(rng, 2, 3, 5),
-            permuted(rng, 2, 6, 5),
-            permuted(rng, 2, 6, 7),
-        ),
+    return tuple(
+        Case(
+            inputs.name,
+            inputs.purpose,
+            {"q": tensor(inputs.q), "k": tensor(inputs.k), "v": tensor(inputs.v)},
+            magnitude=inputs.magnitude(divisor=math.sqrt(inputs.q.shape[-1])),
+        )
+        for inputs in attention_inputs(rng)
     )
 
 

@@ -63,12 +63,13 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
     Raises ValueError when num_heads does not divide d_model.
     """
     batch, n, d_model = x.shape
-    d_k = _head_size(d_model, num_heads)
+    d_k = head_size(d_model, num_heads)
     heads_last = x.reshape(batch, n, num_heads, d_k)  # (batch, n, num_heads, d_k)
     return heads_last.transpose(1, 2)  # (batch, num_heads, n, d_k)
 
 
-def _head_size(d_model: int, num_heads: int) -> int:
+def head_size(d_model: int, num_heads: int) -> int:
+    """d_k when d_model features are divided among the heads; ValueError if they cannot be."""
     if num_heads < 1 or d_model % num_heads:
         raise ValueError(
             f"{d_model} features cannot be split evenly into {num_heads} heads; "
@@ -156,9 +157,9 @@ def count_parameters(
     d_k, d_v: the sizes of one head; None means d_model // num_heads.
     """
     if d_k is None:
-        d_k = _head_size(d_model, num_heads)
+        d_k = head_size(d_model, num_heads)
     if d_v is None:
-        d_v = _head_size(d_model, num_heads)
+        d_v = head_size(d_model, num_heads)
     queries_and_keys = 2 * d_model * num_heads * d_k
     values_and_output = 2 * d_model * num_heads * d_v
     biases = 2 * num_heads * d_k + num_heads * d_v + d_model if bias else 0

@@ -7,7 +7,39 @@ equals `torch.nn.MultiheadAttention(batch_first=True)` wherever a query may atte
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course.attention.functional import concat_heads, masked_attention, split_heads
+from course.attention.functional import (
+    concat_heads,
+    head_size,
+    masked_attention,
+    scaled_dot_product_attention,
+    split_heads,
+)
+
+
+class MultiHeadSelfAttention(nn.Module):
+    """The smallest module: self-attention of a sequence, without masks and dropout.
+
+    d_model: features of the input and of the output. num_heads: must divide d_model.
+
+    Raises ValueError when num_heads does not divide d_model.
+    """
+
+    def __init__(self, d_model: int, num_heads: int) -> None:
+        super().__init__()
+        head_size(d_model, num_heads)
+        self.num_heads = num_heads
+        self.W_q = nn.Linear(d_model, d_model)
+        self.W_k = nn.Linear(d_model, d_model)
+        self.W_v = nn.Linear(d_model, d_model)
+        self.W_o = nn.Linear(d_model, d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Let every position attend to every position: x (batch, n, d_model) → same shape."""
+        q = split_heads(self.W_q(x), self.num_heads)  # (batch, heads, n, d_k)
+        k = split_heads(self.W_k(x), self.num_heads)  # (batch, heads, n, d_k)
+        v = split_heads(self.W_v(x), self.num_heads)  # (batch, heads, n, d_k)
+        heads, _ = scaled_dot_product_attention(q, k, v)  # (batch, heads, n, d_k)
+        return self.W_o(concat_heads(heads))
 
 
 class MultiHeadAttention(nn.Module):
@@ -24,11 +56,7 @@ class MultiHeadAttention(nn.Module):
         self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
     ) -> None:
         super().__init__()
-        if num_heads < 1 or d_model % num_heads:
-            raise ValueError(
-                f"{d_model} features cannot be split evenly into {num_heads} heads; "
-                f"choose a number of heads that divides {d_model}."
-            )
+        head_size(d_model, num_heads)
         self.num_heads = num_heads
         self.dropout = dropout
         self.W_q = nn.Linear(d_model, d_model, bias=bias)

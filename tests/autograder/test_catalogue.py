@@ -81,7 +81,7 @@ def test_the_declaration_is_complete(name: str) -> None:
     if len(exercise.hints) < 2 or not all(hint[-1:] in ".?" for hint in exercise.hints):
         missing.append("two hints at least, each ending in a full stop or question mark")
     if len(VARIANTS.get(name, ())) < 3:
-        missing.append("three right versions in tests/autograder/variants.py")
+        missing.append("three right versions in tests/autograder/variants/")
     unknown = set(exercise.axes) - set(exercise.returns)
     if any(not part.startswith("gradient of ") for part in unknown):
         missing.append(f"a returned part for the axes of {sorted(unknown)}")

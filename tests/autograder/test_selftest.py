@@ -34,7 +34,7 @@ def test_every_mistake_fails_and_is_named(name: str) -> None:
 def test_right_versions_pass(name: str) -> None:
     reference = pkgutil.resolve_name(exercises.find(name).reference)
     versions = VARIANTS.get(name, ())
-    assert len(versions) >= 3, f"three right versions of {name} belong into variants.py"
+    assert len(versions) >= 3, f"three right versions of {name} belong into variants/"
     for seed, variant in itertools.product(SEEDS, (reference, *versions)):
         verdict = judge(name, variant, seed=seed)
         assert verdict.correct, f"{variant} with seed {seed}: {verdict.message}"
