@@ -123,24 +123,49 @@ def _codes(name: str) -> list[CodeType]:
 def _torch_modes(names: Sequence[str], called: set[str]) -> list[Any]:
     if not names:
         return []
+    by_last = {name.rpartition(".")[2]: name for name in reversed(names)}
+    see_functions, see_operators = _mode_classes()
+    return [see_functions(by_last, called), see_operators(by_last, called)]
+
+
+@functools.cache
+def _mode_classes() -> tuple[Any, Any]:
+    """The two classes of modes; made once, where torch is loaded, for making them takes time."""
     from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    by_last = {name.rpartition(".")[2]: name for name in reversed(names)}
-
     class SeeFunctions(TorchFunctionMode):
+        def __init__(self, by_last, called):
+            super().__init__()
+            self.by_last, self.called = by_last, called
+
         def __torch_function__(self, func, types, args=(), kwargs=None):
             last = getattr(func, "__name__", "")
-            if last in by_last:
-                called.add(by_last[last])
+            if last in self.by_last:
+                self.called.add(self.by_last[last])
             return func(*args, **(kwargs or {}))
 
     class SeeOperators(TorchDispatchMode):
+        def __init__(self, by_last, called):
+            super().__init__()
+            self.by_last, self.called = by_last, called
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            # Skipping would load the whole compiler at the first operation, which takes seconds,
+            # and lengthen every other one several times.
+            return False
+
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            operator = func.name().partition("::")[2].partition(".")[0].lstrip("_")
-            for last, name in by_last.items():
-                if operator.startswith(OPERATORS.get(last, (last,))):
-                    called.add(name)
+            for last, name in self.by_last.items():
+                if _operation(func).startswith(OPERATORS.get(last, (last,))):
+                    self.called.add(name)
             return func(*args, **(kwargs or {}))
 
-    return [SeeFunctions(), SeeOperators()]
+    return SeeFunctions, SeeOperators
+
+
+@functools.lru_cache(maxsize=1024)
+def _operation(operator: Any) -> str:
+    """The name of an operator without its namespace, overload and leading underscores."""
+    return str(operator.name()).partition("::")[2].partition(".")[0].lstrip("_")
