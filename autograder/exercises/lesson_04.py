@@ -1,0 +1,399 @@
+"""Lesson 04, W^O: mixing the heads, what each of them writes, and counting parameters."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from autograder.declaring import Case, Exercise, Observation, Value
+from autograder.exercises import purposes
+from autograder.exercises.inputs import Array, normal, permuted, readable
+from autograder.exercises.torch_inputs import ATTENTION_OF_PYTORCH, tensor
+from autograder.probing import differentiates
+from autograder.recording import describe, record
+from autograder.watching import watched
+
+TITLE = "W^O: the heads report back"
+
+EQUAL = "has heads with all sizes equal, and a square w_o, so that shapes hide a mix-up."
+SQUARE = "has the usual sizes: d_model = num_heads · d_v, so that w_o is square."
+DIFFERENT = "has sizes that are all different, and d_model is not num_heads · d_v."
+AS_MANY_WORDS = "has as many words as heads, so that shapes hide a mix-up of the two."
+ONE_WORD = "has one word only, so that its axis has length 1, and has to stay."
+ONE_HEAD = "has one head only, so that its axis has length 1."
+MANY_HEADS = "has eight heads of two numbers each."
+
+
+def heads_cases(rng: np.random.Generator) -> Sequence[Case]:
+    """Heads and the w_o that they meet: what both first exercises are tried on."""
+
+    def case(name: str, purpose: str, heads: Array, w_o: Array) -> Case:
+        magnitude = float(np.abs(heads).max() * np.abs(w_o).max())
+        arguments = {"heads": tensor(heads), "w_o": tensor(w_o)}
+        return Case(name, purpose, arguments, magnitude=magnitude)
+
+    def drawn(name: str, purpose: str, *shape: int, d_model: int, dtype: type = np.float64) -> Case:
+        w_o = normal(rng, shape[1] * shape[3], d_model, dtype=dtype)
+        return case(name, purpose, normal(rng, *shape, dtype=dtype), w_o)
+
+    return (
+        case(
+            "two heads, three words",
+            "is small enough to do by hand: one sentence of three words, two heads of two numbers.",
+            readable(rng, 1, 2, 3, 2),
+            readable(rng, 4, 5),
+        ),
+        drawn("equal sizes", EQUAL, 3, 3, 3, 3, d_model=9),
+        drawn("all sizes different", DIFFERENT, 2, 3, 4, 5, d_model=6),
+        drawn("the same sizes again", purposes.AGAIN, 2, 3, 4, 5, d_model=6),
+        drawn("the usual sizes", SQUARE, 2, 3, 5, 2, d_model=6),
+        drawn("as many words as heads", AS_MANY_WORDS, 2, 3, 3, 5, d_model=4),
+        drawn(
+            "as many heads as numbers",
+            "has as many heads as each of them has numbers, so that shapes hide a mix-up.",
+            2,
+            3,
+            5,
+            3,
+            d_model=4,
+        ),
+        drawn("a batch of one", purposes.BATCH_OF_ONE, 1, 3, 5, 2, d_model=4),
+        drawn("one head", ONE_HEAD, 2, 1, 4, 3, d_model=5),
+        drawn("one word", ONE_WORD, 2, 3, 1, 4, d_model=5),
+        drawn("heads of one number", "has heads of one number each.", 3, 2, 4, 1, d_model=5),
+        drawn(
+            "a model of one number",
+            "has d_model = 1, so that the last axis has length 1, and has to stay.",
+            2,
+            3,
+            4,
+            2,
+            d_model=1,
+        ),
+        drawn("eight heads", MANY_HEADS, 2, 8, 3, 2, d_model=7),
+        drawn("float32", purposes.FLOAT32, 2, 3, 4, 5, d_model=6, dtype=np.float32),
+        case("not contiguous", purposes.PERMUTED, permuted(rng, 2, 3, 4, 5), permuted(rng, 15, 6)),
+    )
+
+
+def count_parameters_cases(rng: np.random.Generator) -> Sequence[Case]:
+    """Cases of drawn sizes. Where num_heads does not divide d_model, the two share no digit, so
+    that a message which names one of them does not name the other by accident.
+    """
+
+    def between(low: int, high: int) -> int:
+        return int(rng.integers(low, high + 1))
+
+    def case(
+        name: str,
+        purpose: str,
+        d_model: int,
+        num_heads: int,
+        d_k: int | None = None,
+        d_v: int | None = None,
+        bias: bool = False,
+    ) -> Case:
+        indivisible = d_model % num_heads != 0 and None in (d_k, d_v)
+        mentions = (str(d_model), str(num_heads)) if indivisible else ()
+        sizes = {"d_model": d_model, "num_heads": num_heads, "d_k": d_k, "d_v": d_v, "bias": bias}
+        return Case(name, purpose, sizes, mentions=mentions)
+
+    return (
+        case("a small model", "is small enough to count by hand.", 2 * between(5, 16), 2),
+        case("a small model with biases", "counts biases too.", 3 * between(5, 16), 3, bias=True),
+        case("a model of a usual size", "has eight heads.", 64 * between(5, 16), 8),
+        case("one head", "has one head only, and biases.", between(11, 29), 1, bias=True),
+        case(
+            "d_k and d_v given",
+            "gives d_k and d_v, and they are not d_model // num_heads.",
+            6 * between(5, 8),
+            6,
+            between(9, 13),
+            between(14, 19),
+        ),
+        case(
+            "d_k and d_v given, with biases",
+            "gives d_k and d_v, and counts biases.",
+            4 * between(5, 8),
+            4,
+            between(15, 19),
+            between(9, 14),
+            bias=True,
+        ),
+        case(
+            "only d_k given",
+            "gives d_k alone; d_v, by itself, means d_model // num_heads.",
+            5 * between(6, 11),
+            5,
+            between(12, 19),
+        ),
+        case(
+            "only d_k given, with biases",
+            "gives d_k alone, and counts biases.",
+            3 * between(6, 11),
+            3,
+            between(12, 19),
+            bias=True,
+        ),
+        case(
+            "only d_v given",
+            "gives d_v alone; d_k, by itself, means d_model // num_heads.",
+            3 * between(6, 11),
+            3,
+            d_v=between(12, 19),
+        ),
+        case(
+            "only d_v given, with biases",
+            "gives d_v alone, and counts biases.",
+            5 * between(6, 11),
+            5,
+            d_v=between(12, 19),
+            bias=True,
+        ),
+        case(
+            "sizes that need not divide",
+            "gives d_k and d_v, so that num_heads need not divide d_model.",
+            7 * between(3, 6) + between(1, 6),
+            7,
+            between(8, 12),
+            between(13, 19),
+            bias=True,
+        ),
+        case(
+            "indivisible",
+            "cannot divide d_model among the heads: a ValueError that names both numbers.",
+            int(rng.choice((20, 22, 26, 40, 44, 46, 62, 64, 80, 82, 86))),
+            int(rng.choice((3, 7, 9))),
+        ),
+        case(
+            "indivisible, with d_k",
+            "gives d_k, but d_v = d_model // num_heads would leave a rest: a ValueError that names "
+            "both numbers.",
+            int(rng.choice((41, 44, 46, 61, 62, 64, 82, 86, 88))),
+            int(rng.choice((3, 5))),
+            between(7, 19),
+            bias=True,
+        ),
+        case(
+            "indivisible, with d_v",
+            "gives d_v, but d_k = d_model // num_heads would leave a rest: a ValueError that names "
+            "both numbers.",
+            int(rng.choice((41, 44, 46, 61, 62, 64, 82, 86, 88))),
+            int(rng.choice((3, 5))),
+            d_v=between(7, 19),
+        ),
+    )
+
+
+def count_parameters_probe(implementation: Callable[..., Any], case: Case) -> Observation:
+    """Records a whole number as its digits, so that a verdict can quote all of them.
+
+    NumPy's integers count as whole numbers. A float does not, even without a fraction.
+    """
+    with watched():
+        returned = implementation(*case.arguments.values())
+    return Observation(values={"count": whole_number(returned)})
+
+
+def whole_number(returned: object) -> Value:
+    """What was returned in the place of a count."""
+    if returned is None:
+        return record(returned)
+    if issubclass(type(returned), int | np.integer) and type(returned) is not bool:
+        return Value("text", f"{int(returned)}"[:400], "int", description="an int")  # type: ignore[call-overload]
+    if type(returned) is float or issubclass(type(returned), np.floating):
+        return Value("other", description=f"the float {float(returned)}")  # type: ignore[arg-type]
+    return Value("other", description=describe(returned))
+
+
+def multi_head_attention_with_output_cases(rng: np.random.Generator) -> Sequence[Case]:
+    def case(name: str, purpose: str, num_heads: int, *inputs: Array, mentions: Any = ()) -> Case:
+        names = ("x", "w_q", "w_k", "w_v", "w_o")
+        tensors = dict(zip(names, map(tensor, inputs), strict=True))
+        arguments = {**tensors, "num_heads": num_heads}
+        magnitude = largest(num_heads, *inputs) if not mentions else 1.0
+        return Case(name, purpose, arguments, magnitude, mentions)
+
+    def inputs(
+        batch: int, n: int, d_model: int, keys: int, values: int, dtype: type = np.float64
+    ) -> tuple[Array, ...]:
+        """Inputs whose queries, keys, values and results have a variance of about 1."""
+        return (
+            normal(rng, batch, n, d_model, dtype=dtype),
+            *(normal(rng, d_model, keys, dtype=dtype, scale=d_model**-0.5) for _ in "qk"),
+            normal(rng, d_model, values, dtype=dtype, scale=d_model**-0.5),
+            normal(rng, values, d_model, dtype=dtype, scale=values**-0.5),
+        )
+
+    def drawn(
+        name: str,
+        purpose: str,
+        batch: int,
+        n: int,
+        d_model: int,
+        num_heads: int,
+        d_k: int,
+        d_v: int,
+        dtype: type = np.float64,
+    ) -> Case:
+        widths = num_heads * d_k, num_heads * d_v
+        return case(name, purpose, num_heads, *inputs(batch, n, d_model, *widths, dtype=dtype))
+
+    large = inputs(2, 4, 6, 10, 6)
+    return (
+        case(
+            "two heads, three words",
+            "is small enough to follow: one sentence of three words, two heads of two numbers.",
+            2,
+            *(readable(rng, *shape) for shape in ((1, 3, 2), (2, 4), (2, 4), (2, 4), (4, 2))),
+        ),
+        drawn("the usual sizes", SQUARE, 2, 5, 6, 3, 2, 2),
+        drawn("equal sizes", EQUAL, 3, 3, 9, 3, 3, 3),
+        drawn(
+            "all sizes different",
+            "has sizes that are all different. num_heads does not divide d_model, and need not: it "
+            "divides the projections' widths.",
+            *(2, 4, 7, 3, 5, 6),
+        ),
+        drawn("the same sizes again", purposes.AGAIN, 2, 4, 7, 3, 5, 6),
+        drawn("a batch of one", purposes.BATCH_OF_ONE, 1, 5, 6, 2, 3, 2),
+        drawn("one word", ONE_WORD, 2, 1, 6, 3, 2, 4),
+        drawn("one head", ONE_HEAD, 2, 4, 6, 1, 5, 3),
+        drawn("values of one number", "has values of one number in each head.", 2, 4, 5, 3, 2, 1),
+        case(
+            "scores in the thousands",
+            purposes.LARGE,
+            2,
+            *(a * factor for a, factor in zip(large, (60, 1, 1, 1, 1), strict=True)),
+        ),
+        drawn("float32", purposes.FLOAT32, 2, 4, 7, 3, 5, 2, dtype=np.float32),
+        case(
+            "not contiguous",
+            purposes.PERMUTED,
+            3,
+            permuted(rng, 2, 4, 6),
+            *(permuted(rng, *shape) / 2 for shape in ((6, 15), (6, 15), (6, 6), (6, 6))),
+        ),
+        case(
+            "indivisible queries and keys",
+            "has queries and keys that cannot be cut into num_heads parts: a ValueError that names "
+            "their width and num_heads.",
+            3,
+            *inputs(2, 4, 6, 10, 9),
+            mentions=("10", "3"),
+        ),
+        case(
+            "indivisible values",
+            "has values that cannot be cut into num_heads parts: a ValueError that names their "
+            "width and num_heads.",
+            3,
+            *inputs(2, 4, 6, 9, 10),
+            mentions=("10", "3"),
+        ),
+    )
+
+
+def largest(num_heads: int, x: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array) -> float:
+    """The largest number that arises: of the scores, times those of the values and of w_o."""
+    q, k = (np.stack(np.split(x @ w, num_heads, axis=-1)) for w in (w_q, w_k))
+    scores = np.abs(q @ np.swapaxes(k, -1, -2)).max() / np.sqrt(q.shape[-1])
+    values = float(np.abs(x @ w_v).max())
+    return float(scores) * max(1.0, values) * max(1.0, float(np.abs(w_o).max()))
+
+
+def declare(name: str, **more: Any) -> Exercise:
+    """An exercise of this lesson: what all four have in common is said here once."""
+    return Exercise(
+        name=name,
+        lesson=4,
+        reference=f"course.attention.functional.{name}",
+        mistakes=f"autograder.mistakes.lesson_04:{name}",
+        not_allowed=ATTENTION_OF_PYTORCH,
+        **more,
+    )
+
+
+GRADIENTS_OF_HEADS = {
+    "gradient of heads": ("head", "word", "d_v"),
+    "gradient of w_o": ("num_heads · d_v", "d_model"),
+}
+
+EXERCISES = (
+    declare(
+        "project_output",
+        title="Mix the heads with W^O",
+        points=1,
+        signature="project_output(heads, w_o)",
+        returns=("output",),
+        axes={"output": ("batch", "word", "d_model"), **GRADIENTS_OF_HEADS},
+        cases=heads_cases,
+        probe=differentiates("output", to=("heads", "w_o")),
+        hints=(
+            "w_o has a row for every number of the concatenated heads. What has to happen to "
+            "`heads` before it can be multiplied?",
+            "Put the heads side by side first, (batch, n, num_heads · d_v): `concat_heads` is in "
+            "the cell at the top.",
+            "`concat_heads(heads) @ w_o`: matrices multiply from the right.",
+        ),
+    ),
+    declare(
+        "head_contributions",
+        title="What each head writes",
+        points=2,
+        signature="head_contributions(heads, w_o)",
+        returns=("contributions",),
+        axes={"contributions": ("batch", "head", "word", "d_model"), **GRADIENTS_OF_HEADS},
+        cases=heads_cases,
+        probe=differentiates("contributions", to=("heads", "w_o")),
+        hints=(
+            "In the concatenation, head 0 fills the first d_v numbers. Which rows of w_o do these "
+            "meet?",
+            "Head i meets the rows from i · d_v up to (i + 1) · d_v. Its contribution is its "
+            "output times that block.",
+            "Cut w_o into its blocks, `w_o.unflatten(0, (num_heads, d_v))`, which is (num_heads, "
+            "d_v, d_model), and multiply: `heads @ blocks` pairs head i with block i.",
+        ),
+    ),
+    declare(
+        "count_parameters",
+        title="Count the parameters",
+        points=2,
+        signature="count_parameters(d_model, num_heads, d_k=None, d_v=None, bias=False)",
+        returns=("count",),
+        axes={},
+        cases=count_parameters_cases,
+        probe=count_parameters_probe,
+        hints=(
+            "Four matrices. What is the shape of each one, with all heads packed side by side?",
+            "w_q and w_k are (d_model, num_heads · d_k), w_v is (d_model, num_heads · d_v), w_o is "
+            "(num_heads · d_v, d_model). A bias has as many numbers as its matrix has columns.",
+            "Fill in d_k and d_v first, each in an `if` of its own: `if d_k is None:`, divide with "
+            "`//`, and raise ValueError when `d_model % num_heads` is not 0.",
+        ),
+    ),
+    declare(
+        "multi_head_attention_with_output",
+        title="Multi-head attention with W^O",
+        points=2,
+        signature="multi_head_attention_with_output(x, w_q, w_k, w_v, w_o, num_heads)",
+        returns=("output",),
+        axes={
+            "output": ("batch", "word", "d_model"),
+            "gradient of x": ("batch", "word", "d_model"),
+            "gradient of w_q": ("d_model", "num_heads · d_k"),
+            "gradient of w_k": ("d_model", "num_heads · d_k"),
+            "gradient of w_v": ("d_model", "num_heads · d_v"),
+            "gradient of w_o": ("num_heads · d_v", "d_model"),
+        },
+        cases=multi_head_attention_with_output_cases,
+        probe=differentiates("output", to=("x", "w_q", "w_k", "w_v", "w_o")),
+        uses=("project_output", "head_contributions"),
+        hints=(
+            "It is the multi-head attention of lesson 03 with one more step. Which one, and where?",
+            "Five steps: project x three times, split each into heads, attend, concatenate, and "
+            "multiply with w_o.",
+            "`q = split_heads(x @ w_q, num_heads)`, likewise k and v; attend; then "
+            "`project_output(heads, w_o)`.",
+        ),
+    ),
+)
