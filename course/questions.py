@@ -157,8 +157,8 @@ def quiz(questions: Sequence[Question]) -> Panel:
 class _Asked(anywidget.AnyWidget):
     """One question on the page. Choices are dicts of HTML: text, and in a quiz its reason."""
 
-    _esm = HERE / "questions.js"
-    _css = HERE / "questions.css"
+    _esm = (HERE / "questions.js").read_text(encoding="utf-8")
+    _css = (HERE / "questions.css").read_text(encoding="utf-8")
 
     text = traitlets.Unicode("").tag(sync=True)
     choices = traitlets.List(traitlets.Dict()).tag(sync=True)

@@ -21,8 +21,8 @@ WIDE = "initial"  # as wide as the words are
 class Voice(anywidget.AnyWidget):
     """A sentence that is read out when it changes, an error, and the names of controls."""
 
-    _esm = HERE / "voice.js"
-    _css = HERE / "voice.css"
+    _esm = (HERE / "voice.js").read_text(encoding="utf-8")
+    _css = (HERE / "voice.css").read_text(encoding="utf-8")
 
     names = traitlets.List(traitlets.Dict()).tag(sync=True)
     sentence = traitlets.Unicode("").tag(sync=True)

@@ -86,6 +86,7 @@ function listenToGrid(view, pane, active) {
   const { spec, shape, canvas, readout } = pane;
   let stroke = null; // the last cell of the stroke that is being painted
   const show = (cell) => {
+    pane.shown = cell;
     readout.textContent = shape.describe(cell);
     const [x, y] = shape.anchor(cell);
     readout.style.left = `${canvas.offsetLeft + Math.min(Math.max(x, 60), pane.width - 60)}px`;
@@ -107,9 +108,12 @@ function listenToGrid(view, pane, active) {
     if (cell) show(cell);
     else readout.classList.remove("mh-shown");
     if (!stroke || !cell || String(cell) === String(stroke)) return;
-    stroke = shape.cell = cell;
+    for (const passed of shape.way(stroke, cell)) { // a quick hand leaves none out
+      shape.cell = passed;
+      press(true);
+    }
+    stroke = cell;
     report();
-    press(true);
   });
   canvas.addEventListener("pointerleave", () => readout.classList.remove("mh-shown"));
   if (!active) return;
@@ -127,8 +131,10 @@ function listenToGrid(view, pane, active) {
   for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => (stroke = null));
   canvas.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
-    if (event.key === "Enter" || event.key === " ") press(false);
-    else if (shape.move(event.key, event.shiftKey ? 5 : 1)) {
+    if (event.key === "Enter" || event.key === " ") {
+      show(shape.cell);
+      press(false);
+    } else if (shape.move(event.key, event.shiftKey ? 5 : 1)) {
       report();
       show(shape.cell);
       view.spoken.textContent = readout.textContent;
@@ -204,6 +210,7 @@ function render({ model, el }) {
       context.clearRect(0, 0, width, height);
       const marks = model.get("marks")[pane.spec.name] || {};
       shape.paint(context, theme, view.arrays, marks, document.activeElement === canvas);
+      if (news && pane.shown) pane.readout.textContent = shape.describe(pane.shown);
     }
     if (news) root.dataset.painted = String(++painted); // how often new numbers were painted
   }

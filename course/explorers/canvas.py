@@ -28,6 +28,12 @@ class Grid:
     negative and positive numbers apart. `limits` fixes the ends of the colour map;
     without them the smallest and largest number are the ends. `touch`: "look" lets the
     keyboard move from cell to cell, "paint" also changes cells, "none" does neither.
+    `plain`: what every cell that is not NaN says, where its number would say nothing.
+
+    Two arrays are optional: `name.closed` (as `name`), 1 where a cell may not be attended
+    to, so that a number which stands there all the same is framed; and, with a heading for
+    them in `sums`, `name.sums` (heads, rows), written at the end of the rows, whole where
+    the cells are `plain`.
     """
 
     name: str
@@ -41,11 +47,18 @@ class Grid:
     decimals: int = 2
     touch: Literal["look", "paint", "none"] = "look"
     wide: bool = True
+    plain: str = ""
+    sums: str = ""
     kind: Literal["grid"] = "grid"
 
     def arrays(self) -> dict[str, tuple[int | None, ...]]:
         """Name and shape of each array this pane can show; None stands for any length."""
-        return {self.name: (len(self.heads), len(self.rows), len(self.columns))}
+        cells = (len(self.heads), len(self.rows), len(self.columns))
+        return {
+            self.name: cells,
+            f"{self.name}.closed": cells,
+            f"{self.name}.sums": (len(self.heads), len(self.rows)),
+        }
 
 
 @dataclass(frozen=True)
@@ -103,7 +116,8 @@ class Canvas(anywidget.AnyWidget):
     """Panes painted on canvases. Make it with the panes, feed it with `show()`."""
 
     _esm = "\n".join((HERE / part).read_text(encoding="utf-8") for part in PARTS)
-    _css = HERE / "canvas.css"
+    # Text, not a path: anywidget watches files for changes, and so would keep every canvas alive.
+    _css = (HERE / "canvas.css").read_text(encoding="utf-8")
 
     scene = traitlets.List(traitlets.Dict()).tag(sync=True)
     layout_of_data = traitlets.List(traitlets.List()).tag(sync=True)
@@ -127,8 +141,8 @@ class Canvas(anywidget.AnyWidget):
 
         `arrays` maps names (see `Grid` and `Plane`) to NumPy arrays or torch tensors of
         any float dtype, or to None for what is no longer to be shown. `marks` says what
-        stands out, per pane: in a grid "row", "column" or "cell" (head, row, column), in a
-        plane "point" (an index).
+        stands out, per pane: in a grid "row", "column", "cell" (head, row, column) or "empty"
+        (a list of rows), in a plane "point" (an index).
         Raises ValueError for an unknown name or a shape that does not fit.
         """
         expected = {name: shape for pane in self.panes for name, shape in pane.arrays().items()}

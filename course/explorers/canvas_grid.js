@@ -1,5 +1,7 @@
 // A part of the canvas: grids of cells. canvas.py joins the parts, for an anywidget is one module.
 
+const EMPTY = "∅"; // stands at the end of a row without a single open cell
+
 class Grid {
   constructor(spec) {
     this.spec = spec;
@@ -15,21 +17,25 @@ class Grid {
     const { rows, columns, heads } = this.spec;
     const words = widest(columns, context, theme);
     const several = heads.length > 1;
+    const right = this.spec.sums ? widest([this.spec.sums, `${number(0, 2)} ${EMPTY}`], context, theme) + 10 : 0;
     const room = (perRow) =>
-      (width - left - 2 - GAP * (perRow - 1) - 0.75 * words * (several ? 1 : 0)) / perRow / columns.length;
+      (width - left - 2 - GAP * (perRow - 1) - right * perRow - 0.75 * words * (several ? 1 : 0)) /
+      perRow / columns.length;
     const largest = rows.length === 1 ? 76 : 40;
     let perRow = 1;
     while (perRow < heads.length && room(perRow + 1) >= 11.5) perRow++;
     perRow = Math.ceil(heads.length / Math.ceil(heads.length / perRow)); // 4 + 4, not 5 + 3
     let w = Math.min(largest, room(perRow));
     const flat = words <= w - 4;
-    if (!flat && !several) w = Math.min(largest, (width - left - 2 - 0.7 * words) / columns.length);
+    if (!flat && !several) {
+      w = Math.min(largest, (width - left - 2 - Math.max(right, 0.7 * words)) / columns.length);
+    }
     w = Math.max(6, Math.floor(w));
     const h = rows.length === 1 ? 34 : Math.min(w, largest);
     const letters = Math.max(10, Math.min(FONT, h));
     const titles = heads.some(Boolean) ? FONT + 9 : 0;
     const header = titles + (flat ? FONT + 6 : Math.ceil((words * 0.8 * letters) / FONT) + letters + 2);
-    const blockWidth = w * columns.length + GAP;
+    const blockWidth = w * columns.length + right + GAP;
     const blockHeight = header + h * rows.length + (several ? GAP - 4 : 2);
     Object.assign(this, { w, h, left, header, letters, flat, perRow, blockWidth, blockHeight });
     return Math.ceil(heads.length / perRow) * blockHeight;
@@ -60,11 +66,13 @@ class Grid {
   }
 
   paint(context, theme, arrays, marks, focused) {
-    const { name, rows, columns, heads, decimals, signed } = this.spec;
+    const { name, rows, columns, heads, decimals, signed, plain } = this.spec;
     const array = arrays[name];
     const size = heads.length * rows.length * columns.length;
     if (!array || array.data.length !== size) return;
-    this.array = array;
+    const closed = arrays[`${name}.closed`]?.data;
+    const sums = arrays[`${name}.sums`]?.data;
+    Object.assign(this, { array, closed });
     const { w, h } = this;
     const [low, high] = this.limits(array);
     const ramp = signed ? theme.signed : theme.ramp;
@@ -72,7 +80,7 @@ class Grid {
     let digits = FONT + 1;
     do context.font = `${--digits}px ${theme.family}`;
     while (digits > 10 && context.measureText(longest).width > w - 4);
-    const fits = h >= digits + 2 && context.measureText(longest).width <= w - 4;
+    const fits = !plain && h >= digits + 2 && context.measureText(longest).width <= w - 4;
     for (let head = 0; head < heads.length; head++) {
       const [x0, y0] = this.corner(head);
       this.paintLabels(context, theme, head, x0, y0, marks);
@@ -81,21 +89,25 @@ class Grid {
       context.textBaseline = "middle";
       for (let row = 0; row < rows.length; row++) {
         for (let column = 0; column < columns.length; column++) {
-          const value = array.data[(head * rows.length + row) * columns.length + column];
+          const index = (head * rows.length + row) * columns.length + column;
+          const value = array.data[index];
           const x = x0 + column * w;
           const y = y0 + row * h;
           if (Number.isNaN(value)) {
-            this.paintClosed(context, theme, x, y);
+            if (closed && !closed[index]) this.paintNaN(context, theme, x, y);
+            else this.paintClosed(context, theme, x, y);
             continue;
           }
           const [fill, ink] = ramp(this.share(value, low, high));
           context.fillStyle = fill;
           context.fillRect(x, y, w - 1, h - 1);
+          if (closed?.[index]) this.paintLeak(context, theme, x, y);
           if (!fits) continue;
           context.fillStyle = ink;
           context.fillText(number(value, decimals), x + (w - 1) / 2, y + h / 2);
         }
       }
+      if (sums) this.paintSums(context, theme, head, x0, y0, sums, marks);
       this.paintMarks(context, theme, head, x0, y0, marks);
     }
     if (focused) this.outline(context, theme, ...this.cell, theme.query);
@@ -152,8 +164,55 @@ class Grid {
     context.restore();
   }
 
+  // May not attend, and has a number all the same: framed.
+  paintLeak(context, theme, x, y) {
+    context.strokeStyle = theme.query;
+    context.lineWidth = 2;
+    context.strokeRect(x + 1, y + 1, this.w - 3, this.h - 3);
+  }
+
+  // May attend, and its number is none.
+  paintNaN(context, theme, x, y) {
+    this.paintLeak(context, theme, x, y);
+    context.save();
+    context.font = `${Math.max(8, Math.min(SMALL, this.w / 2.4))}px ${theme.family}`;
+    context.fillStyle = theme.query;
+    context.fillText("NaN", x + (this.w - 1) / 2, y + this.h / 2);
+    context.restore();
+  }
+
+  // At the end of each row its sum, or the count of open cells, and a sign for empty rows.
+  paintSums(context, theme, head, x0, y0, sums, marks) {
+    const { rows, columns } = this.spec;
+    const x = x0 + columns.length * this.w + 6;
+    context.textAlign = "left";
+    context.textBaseline = "bottom";
+    context.fillStyle = theme.text;
+    context.font = `${FONT}px ${theme.family}`;
+    context.fillText(this.spec.sums, x, y0 - 4);
+    context.textBaseline = "middle";
+    for (let row = 0; row < rows.length; row++) {
+      const empty = marks.empty?.includes(row);
+      const sum = sums[head * rows.length + row];
+      const text = Number.isNaN(sum) ? "NaN" : number(sum, this.spec.plain ? 0 : 2);
+      context.fillStyle = empty ? theme.query : theme.text;
+      context.font = `${marks.row === row ? "700 " : ""}${this.letters}px ${theme.family}`;
+      context.fillText(empty ? `${text} ${EMPTY}` : text, x, y0 + (row + 0.5) * this.h);
+    }
+  }
+
   paintMarks(context, theme, head, x0, y0, marks) {
     const { rows, columns } = this.spec;
+    if (marks.empty) {
+      context.save();
+      context.strokeStyle = theme.query;
+      context.lineWidth = 2;
+      context.setLineDash([5, 3]);
+      for (const row of marks.empty) {
+        context.strokeRect(x0 + 1, y0 + row * this.h + 1, columns.length * this.w - 3, this.h - 3);
+      }
+      context.restore();
+    }
     context.strokeStyle = theme.text;
     context.lineWidth = 2;
     const frame = (row, column, high, wide) =>
@@ -190,13 +249,28 @@ class Grid {
     return null;
   }
 
+  // The cells on the straight way from one cell to another, without the first.
+  way([head, row, column], [toHead, toRow, toColumn]) {
+    if (head !== toHead) return [[toHead, toRow, toColumn]];
+    const steps = Math.max(Math.abs(toRow - row), Math.abs(toColumn - column));
+    return Array.from({ length: steps }, (_, i) => [
+      head,
+      row + Math.round(((i + 1) / steps) * (toRow - row)),
+      column + Math.round(((i + 1) / steps) * (toColumn - column)),
+    ]);
+  }
+
   // What a cell says, for the read-out beside it and for a screen reader.
   describe([head, row, column]) {
-    const { rows, columns, heads, decimals } = this.spec;
+    const { rows, columns, heads, decimals, plain } = this.spec;
     if (!this.array) return "";
-    const value = this.array.data[(head * rows.length + row) * columns.length + column];
+    const index = (head * rows.length + row) * columns.length + column;
+    const value = this.array.data[index];
     const place = [heads[head], rows[row], columns[column]].filter(Boolean).join(", ");
-    return `${place}: ${Number.isNaN(value) ? "may not attend" : number(value, decimals + 1)}`;
+    let says = plain || number(value, decimals + 1);
+    if (Number.isNaN(value)) says = this.closed && !this.closed[index] ? "not a number" : "may not attend";
+    else if (this.closed?.[index]) says = `may not attend, and yet ${says}`;
+    return `${place}: ${says}`;
   }
 
   move(key, step) {
