@@ -2,9 +2,8 @@
 
     python -m tests.bench.bench_explorers
 
-The views follow a slider in a real JupyterLab: 8 heads of 12 × 12 on our canvas, and the
-curves and histograms of lesson 02 in two kept pictures; beside each stands the same view
-through `interact` with a new matplotlib figure. Presses alternate between all of them, so
+The views follow a key in a real JupyterLab; beside each stands the same view through
+`interact` with a new matplotlib figure. Presses alternate between all of them, so
 that a busy moment of the machine meets all. A press ends when the canvas has painted the
 new numbers, or all new images have been loaded. The figure of 8 heads is let off the word
 labels, which alone would triple its time.
@@ -13,83 +12,16 @@ labels, which alone would triple its time.
 import argparse
 import shutil
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
 
 import nbformat
 from playwright.sync_api import Page, sync_playwright
 
+from tests.bench.explorer_views import MADE, View, views
 from tests.browser.conftest import CHROMIUM_ARGUMENTS
 from tests.browser.lab import Lab
 from tests.browser.notebook import Notebook
-
-MADE = """
-import torch
-words = "The cat did not cross the street because it was too tired".split()
-scores = torch.randn(8, 12, 12, generator=torch.Generator().manual_seed(0))
-def weights_at(step):
-    return torch.softmax(scores * step / 4, dim=-1)
-"""
-
-CANVAS = """
-from course.explorers.accessibility import slider
-from course.explorers.canvas import Canvas, Grid
-from course.explorers.panel import Panel, row
-heads = [f"head {i + 1}" for i in range(8)]
-canvas = Canvas([Grid("weights", words, words, heads=heads, limits=(0, 1))])
-sharpness = slider("sharpness", 0, 100)
-panel = Panel([row(sharpness), canvas])
-def follow(_=None):
-    weights = weights_at(sharpness.value)
-    canvas.show({"weights": weights})
-    panel.say(f"The largest weight is {weights.max():.2f}.")
-sharpness.observe(panel.guarded(follow), "value")
-follow()
-panel
-"""
-
-ONE_HEAD = """
-from course.explorers.one_head import explore_one_head
-explore_one_head()
-"""
-
-INTERACT = """
-import ipywidgets
-import matplotlib.pyplot as plt
-def view(sharpness):
-    figure, axes = plt.subplots(2, 4, figsize=(9, 5))
-    for head, (ax, weights) in enumerate(zip(axes.flat, weights_at(sharpness))):
-        ax.imshow(weights, vmin=0, vmax=1)
-        ax.set_title(f"head {head + 1}")
-    plt.show()
-    print(f"The largest weight is {weights_at(sharpness).max():.2f}.")
-ipywidgets.interact(view, sharpness=(0, 100));
-"""
-
-SCALING = """
-from course.explorers.scaling import explore_scaling
-explore_scaling()
-"""
-
-INTERACT_SCALING = """
-import numpy as np
-from course.explorers.scaling import BINS, SIZES, draw
-drawn = draw(seed=0)
-def view(doublings):
-    figure, ((left, right), (below, beside)) = plt.subplots(2, 2, figsize=(6.9, 4.3))
-    scores = drawn.scores[0, doublings]
-    left.stairs(np.histogram(scores, BINS)[0], BINS, fill=True)
-    right.bar(range(1, 17), drawn.weights[0, doublings, 0])
-    for axes, curves in ((below, drawn.entropy), (beside, drawn.trace)):
-        for curve in curves:
-            axes.plot(SIZES, curve)
-        axes.plot(SIZES[doublings], curves[0, doublings], "o")
-        axes.set_xscale("log", base=2)
-    plt.show()
-    print(f"d_k = {SIZES[doublings]}: their standard deviation is {scores.std():.1f}.")
-ipywidgets.interact(view, doublings=(0, 10));
-"""
 
 # Notes when a key goes down, and when the last of the new pictures stands.
 WATCH = """element => {
@@ -119,28 +51,6 @@ WATCH = """element => {
     subtree: true, childList: true, attributes: true, attributeFilter: ['data-painted', 'src'],
   });
 }"""
-
-
-@dataclass
-class View:
-    """A cell to measure: what takes the keys, how many pictures follow, and what it took."""
-
-    name: str
-    source: str
-    target: str = "[role=slider]"
-    pictures: int = 1
-    times: list[float] = field(default_factory=list)  # ms, one per press
-
-
-def views() -> list[View]:
-    """All views; each one through `interact` stands right behind those it is compared with."""
-    return [
-        View("canvas, 8 heads of 12 × 12, slider", CANVAS),
-        View("explore_one_head, arrow key on the query", ONE_HEAD, "canvas[data-pane=keys]"),
-        View("interact with a new figure, 8 heads", INTERACT),
-        View("explore_scaling, slider", SCALING, pictures=2),
-        View("interact with a new figure, the same view", INTERACT_SCALING),
-    ]
 
 
 def press(page: Page, view: View, index: int, key: str) -> float:
@@ -179,7 +89,8 @@ def measure(presses: int) -> list[View]:
             page.locator(".jp-Notebook").first.evaluate(WATCH)
             for turn in range(-3, presses):  # the first three warm up
                 for index, view in enumerate(measured, start=1):
-                    key = "ArrowRight" if turn % 2 else "ArrowLeft"  # never stuck at an end
+                    other = {"ArrowRight": "ArrowLeft", "ArrowLeft": "ArrowRight"}
+                    key = view.first if turn % 2 else other.get(view.first, view.first)
                     taken = press(page, view, index, key)
                     if turn >= 0:
                         view.times.append(taken)
@@ -199,9 +110,11 @@ def main() -> None:
     for view in measured:
         p95 = quantiles(view.times, n=20)[-1]
         print(f"{view.name:48}{median(view.times):8.0f}{p95:8.0f}")
-    canvas, _, heads, scaling, same = (median(view.times) for view in measured)
-    print(f"The canvas answers {heads / canvas:.1f} times as fast as interact,")
-    print(f"the pictures of lesson 02 {same / scaling:.1f} times.")
+    medians = {view.name: median(view.times) for view in measured}
+    for view in measured:
+        if view.beside:
+            ratio = medians[view.beside] / medians[view.name]
+            print(f"{view.name} answers {ratio:.1f} times as fast as {view.beside}.")
 
 
 if __name__ == "__main__":
