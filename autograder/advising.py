@@ -13,10 +13,19 @@ from autograder.verdicts import Verdict
 ADVICE = {
     "returned-none": "end the function with a return line.",
     "wrong-number-of-results": "return all of them, separated by commas, in this order.",
-    "changed-input": "write `x = x * w` where you have `x *= w`, or work on a copy: x.copy().",
+    "changed-input": "write `x = x * w` where you have `x *= w`, or work on a copy: x.copy(), "
+    "in PyTorch x.clone().",
     "missing-gradient": "stay within torch: no .item(), .numpy(), .data, .detach() or no_grad.",
     "wrong-gradient": "stay within torch: no .data, .detach() or no_grad on the way.",
-    "no-value-error": "raise ValueError(...) when the sizes do not fit, with both numbers in it.",
+    "no-value-error": "raise ValueError(...) when the inputs do not fit, and say what does not.",
+    "silent-value-error": 'put both numbers into it: ValueError(f"… {d_model} … {num_heads} …").',
+    "other-error": "look at the inputs first, and raise ValueError(...) when they do not fit.",
+    "not-a-module": "inherit from nn.Module, and call super().__init__() first in __init__.",
+    "missing-parameter": "keep each layer under its name, in __init__: `self.W_q = nn.Linear(…)`.",
+    "extra-parameter": "leave out what is not asked for; W_q, W_k, W_v and W_o are enough.",
+    "shared-parameter": "make a layer of its own for each: `self.W_k = nn.Linear(…)`.",
+    "frozen-parameter": "leave requires_grad as nn.Linear sets it.",
+    "wrong-parameter-shape": "all heads share d_model features: write nn.Linear(d_model, d_model).",
     "not-allowed": "write it yourself, from exp() and sums, products and transposes.",
     "UnboundLocalError": "give every variable a value on every way through the function.",
     "NotImplementedError": "it is still raised for some inputs; put code in its place.",
@@ -28,6 +37,31 @@ ADVICE = {
 
 # By the words of an exception: what people mix up, and what to write.
 WORDS = (
+    (
+        r"before Module\.__init__\(\) call",
+        "call super().__init__() in the first line of __init__: it prepares the module for layers.",
+    ),
+    (
+        r"cannot assign .* as parameter",
+        "copy the numbers into the parameter: layer.weight.copy_(…) inside torch.no_grad().",
+    ),
+    (
+        r"leaf Variable that requires grad",
+        "change parameters inside `with torch.no_grad():`.",
+    ),
+    (
+        r"not compiled with CUDA|[Nn]o NVIDIA|on the same device|on the expected device",
+        "leave .cuda() and .to(…) out, and make new tensors where the inputs are: "
+        "torch.ones(…, device=x.device).",
+    ),
+    (
+        r"expected scalar type|same dtype|expected m1 and m2",
+        "two dtypes meet: leave .float() and dtype=… out, or end with .to(x.dtype).",
+    ),
+    (
+        r"without overflow",
+        "float16 has no -1e9: fill with -math.inf, and take care of rows with nothing else.",
+    ),
     (
         r"'(axis|keepdims)' is an invalid keyword|unexpected keyword argument '(axis|keepdims)'",
         "Python's own sum() and max() know no axis: write x.sum(axis=-1), x.max(axis=-1).",
@@ -41,11 +75,20 @@ WORDS = (
         "Python's own max(), min() and if compare single numbers: use x.max(axis=-1) or np.where.",
     ),
     (
+        r"view size is not compatible",
+        "after a transpose, `view` finds no rows that lie together: write .reshape(…), and keep "
+        "the transpose.",
+    ),
+    (
+        r"but got float|'float' object cannot be interpreted as an integer",
+        "`/` gives a float even where it comes out even; write // for a size.",
+    ),
+    (
         r"matmul|mat1 and mat2|shapes .* not aligned|core dimension|size of tensor|batch2",
         "in `a @ b` the last axis of a is as long as the last but one of b: print both shapes.",
     ),
     (
-        r"could not be broadcast",
+        r"could not be broadcast|broadcast a dimension|broadcastable",
         "print the shapes on both sides; keepdims=True keeps an axis that was summed over.",
     ),
     (
@@ -61,19 +104,25 @@ def advise(exercise: Exercise, verdict: Verdict, observations: Observations) -> 
     seen = observations.by_case.get(case)
     problem = seen.problem if seen else None
     if verdict.outcome == "error" and problem is not None:
-        return _about_problem(exercise, problem)
+        return _about_problem(exercise, problem, verdict.mistake or "")
+    if verdict.outcome == "wrong type" and "a tuple of" in verdict.what and exercise.is_class:
+        return "look at what each return line returns: one thing, or two when two are asked for."
     if "a list of" in verdict.what or "a tuple of" in verdict.what:
         return "wrap it: np.array(...)." if exercise.lesson <= 1 else "wrap it: torch.stack(...)."
+    if exercise.lesson >= 2 and "has dtype float32" in verdict.what:
+        return "new tensors are float32 unless told otherwise: torch.zeros(…, dtype=x.dtype)."
     for kind in (verdict.mistake or "", verdict.outcome):
         if kind in ADVICE:
             return ADVICE[kind]
     return f'compare yours with the expected numbers below. hint("{exercise.name}") gives a nudge.'
 
 
-def _about_problem(exercise: Exercise, problem: Problem) -> str:
+def _about_problem(exercise: Exercise, problem: Problem, mistake: str) -> str:
     name = re.search(r"name '(\w+)' is not defined", problem.message)
     if name is not None:
         return _about_name(exercise, name.group(1))
+    if mistake in ADVICE:
+        return ADVICE[mistake]
     for words, advice in WORDS:
         if re.search(words, problem.message):
             return advice

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autograder.declaring import Case, Exercise, Observation, Value
+from autograder.declaring import PARAMETERS, Case, Exercise, Observation, Value
+from autograder.phrasing import sentence, shape_sentence, type_sentence, values_sentence, worst
+from autograder.registering import compare_parameters
 
 GRADIENT = "gradient of "  # how the names of parts that are gradients begin
 
@@ -20,18 +22,6 @@ UNITS = 16
 # Below this, relative to the result's largest number, a difference is a matter of taste even
 # in float64: an epsilon of 1e-8 in a denominator is nobody's mistake. One of 1e-7 is beyond it.
 FLOOR = 2e-8
-
-KINDS_IN_WORDS = {
-    "array": "a NumPy array of numbers",
-    "tensor": "a torch tensor",
-    "number": "a plain number",
-    "none": "None",
-}
-
-
-def sentence(text: str) -> str:
-    """The text with a capital at its start, everything else as it is."""
-    return text[:1].upper() + text[1:]
 
 
 @dataclass(frozen=True)
@@ -96,7 +86,8 @@ def _apart(case: Case, x: np.ndarray, y: np.ndarray, *dtypes: str, size: float =
 def _numbers(value: Value) -> np.ndarray | None:
     if value.kind in ("array", "tensor", "number"):
         data = np.asarray(value.data)
-        return data.astype(np.float64) if data.dtype.kind == "f" else data
+        wide = {"f": np.float64, "b": np.int8}.get(data.dtype.kind)  # bools cannot be subtracted
+        return data if wide is None else data.astype(wide)
     return None
 
 
@@ -112,6 +103,10 @@ def difference(
         return _expected_problem(exercise, case, seen)
     if seen.problem is not None:
         return Difference("error", _problem_sentence(exercise, seen))
+    if PARAMETERS in expected.values:  # without the right ones, nothing else was looked at
+        found = _parameters_difference(exercise, expected, seen)
+        if found is not None:
+            return found
     if set(seen.values) != set(expected.values):
         return _wrong_parts(exercise, expected, seen)
     gradients = _largest_gradient(expected)
@@ -128,6 +123,16 @@ def difference(
             "changed-input",
         )
     return None
+
+
+def _parameters_difference(
+    exercise: Exercise, expected: Observation, seen: Observation
+) -> Difference | None:
+    wanted, have = expected.values[PARAMETERS], seen.values.get(PARAMETERS, Value("text", ""))
+    if wanted.data == have.data:
+        return None
+    what, mistake = compare_parameters(exercise.name, str(have.data), str(wanted.data))
+    return Difference("wrong values", what, mistake, PARAMETERS)
 
 
 def _largest_gradient(expected: Observation) -> float:
@@ -153,12 +158,12 @@ def _expected_problem(exercise: Exercise, case: Case, seen: Observation) -> Diff
     if problem is None:
         return Difference(
             "wrong values",
-            f"{exercise.name} should refuse these inputs with a ValueError; yours returned "
-            "something.",
+            f"{exercise.name} should refuse these inputs with a ValueError; yours takes them.",
             "no-value-error",
         )
     if not {"ValueError", "AssertionError"} & {problem.type, *problem.parents}:
-        return Difference("error", _problem_sentence(exercise, seen))
+        said = f"{_problem_sentence(exercise, seen)}\nThese inputs call for a ValueError."
+        return Difference("error", said, "other-error")
     missing = [word for word in case.mentions if word not in problem.message]
     if missing:
         return Difference(
@@ -183,6 +188,13 @@ def _problem_sentence(exercise: Exercise, seen: Observation) -> str:
 def _wrong_parts(exercise: Exercise, expected: Observation, seen: Observation) -> Difference:
     wanted = " and ".join(exercise.returns)
     returned = seen.values.get("returned")
+    untold = [part for part in expected.values if part not in seen.values]
+    if returned is None and untold and seen.values:
+        # The probe stopped early, or found no tensor: the parts that are there say why.
+        for part, value in seen.values.items():
+            found = part in expected.values and _text_difference(part, expected.values[part], value)
+            if found:
+                return found
     got = returned.description if returned else ", ".join(seen.values)
     if returned is not None and returned.description == "None":
         return _returned_none(exercise)
@@ -206,8 +218,14 @@ def _part_difference(
     exercise: Exercise, case: Case, part: str, expected: Value, seen: Value, size: float
 ) -> Difference | None:
     whose = f"the array of {part}" if part.endswith("s") else f"the {part}"
+    if "." in part and not part.startswith(GRADIENT):  # "W_q.weight"
+        whose = part
     if len(exercise.returns) == 1 and part in exercise.returns:
         whose = "the result"
+    if seen.kind == expected.kind == "none":
+        return None
+    if seen.kind == expected.kind == "text":
+        return _text_difference(part, expected, seen)
     if seen.kind == "none" and part.startswith(GRADIENT):
         reached = part.removeprefix(GRADIENT)
         said = f"No gradient reaches {reached}: the result does not depend on it, for autograd."
@@ -216,111 +234,30 @@ def _part_difference(
         if len(exercise.returns) == 1:
             return _returned_none(exercise)
         return Difference("wrong type", sentence(f"{whose} is None."), "returned-none", part)
-    wrong_type = _type_sentence(case, whose, expected, seen)
+    wrong_type = type_sentence(whose, expected, seen)
     if wrong_type:
         return Difference("wrong type", wrong_type, "", part)
     if np.shape(seen.data) != np.shape(expected.data):
-        said = _shape_sentence(exercise, part, whose, np.shape(seen.data), np.shape(expected.data))
+        axes = exercise.axes.get(part, ())
+        said = shape_sentence(axes, whose, np.shape(seen.data), np.shape(expected.data))
         return Difference("wrong shape", said, "", part)
     x, y = _numbers(seen), _numbers(expected)
-    if x is None or y is None:
-        if seen.data == expected.data:
-            return None
-        said = sentence(f"{whose} is {seen.data!r}, not {expected.data!r}.")
-        return Difference("wrong values", said, "", part)
+    assert x is not None and y is not None
     # The dtype that was seen has no say: a forged one would widen the tolerance.
     apart = _apart(case, x, y, expected.dtype, size=size)
     if not apart.any():
         return None
-    what, mistake = _values_sentence(whose, x, y, apart)
+    what, mistake = values_sentence(whose, x, y, apart)
     if part.startswith(GRADIENT):
         what, mistake = f"{what} The result itself may be right.", mistake or "wrong-gradient"
-    return Difference("wrong values", what, mistake, part, _worst(x, y, apart))
+    return Difference("wrong values", what, mistake, part, worst(x, y, apart))
 
 
-def _type_sentence(case: Case, whose: str, expected: Value, seen: Value) -> str:
-    """Why `seen` is the wrong kind of thing, or "". NumPy results may be wider."""
-    if expected.kind == "array" and seen.kind == "number" and not np.shape(expected.data):
-        seen = Value("array", np.asarray(seen.data), np.asarray(seen.data).dtype.name)
-    if seen.kind != expected.kind:
-        wanted = KINDS_IN_WORDS.get(expected.kind, expected.description)
-        return sentence(f"{whose} should be {wanted}, and is {seen.description}.")
-    if seen.device != expected.device:
-        return sentence(f"{whose} is on device {seen.device}; its inputs are on {expected.device}.")
-    if seen.kind not in ("array", "tensor") or seen.dtype == expected.dtype:
-        return ""
-    wide = seen.kind == "array" and np.dtype(seen.dtype).kind == np.dtype(expected.dtype).kind
-    if wide and np.can_cast(expected.dtype, seen.dtype):
-        return ""
-    return sentence(f"{whose} has dtype {seen.dtype}; here it should be {expected.dtype}.")
-
-
-def _shape_sentence(
-    exercise: Exercise, part: str, whose: str, seen: tuple[int, ...], expected: tuple[int, ...]
-) -> str:
-    start = sentence(f"{whose} has shape {seen}, and should have {expected}")
-    if len(seen) != len(expected):
-        axes = f"{len(seen)} {'axis' if len(seen) == 1 else 'axes'}"
-        return f"{start}: {axes} instead of {len(expected)}."
-    names = _axis_names(exercise.axes.get(part, ()), len(expected))
-    wrong = [
-        f"its {name} has length {a} instead of {b}"
-        for name, a, b in zip(names, seen, expected, strict=True)
-        if a != b
-    ]
-    return f"{start}: {' and '.join(wrong)}."
-
-
-def _axis_names(names: Sequence[str], count: int) -> list[str]:
-    """Names for all axes: those declared are the last ones, others go by their number."""
-    spare = max(count - len(names), 0)
-    known = [f"{name} axis" for name in names[len(names) - (count - spare) :]]
-    return [f"axis {i}" for i in range(spare)] + known
-
-
-def _values_sentence(
-    whose: str, x: np.ndarray, y: np.ndarray, apart: np.ndarray
-) -> tuple[str, str]:
-    """A sentence on how the values differ, and a mistake id for kinds that bear a name."""
-    if np.isnan(x).any() and not np.isnan(y).any():
-        return sentence(f"{whose} contains NaN, which arises from 0/0, ∞/∞ or ∞ − ∞."), "nan"
-    if np.isinf(x).any() and not np.isinf(y).any():
-        return sentence(f"{whose} contains infinity."), "infinity"
-    if apart.size == 1:
-        return sentence(f"{whose} has the right shape, but its number is wrong."), ""
-    share = f"{int(apart.sum())} of {apart.size} numbers are wrong"
-    return sentence(f"{whose} has the right shape, but {share}{_pattern(x, y)}."), ""
-
-
-def _pattern(x: np.ndarray, y: np.ndarray) -> str:
-    """A regularity between wrong and right values that points at the cause, in words."""
-    if x.dtype.kind not in "fiu" or y.size < 2 or not np.isfinite(x).all():
-        return ""
-    size = float(np.abs(y).max())
-    if size == 0 or not np.isfinite(size):
-        return ""
-    if np.abs(x).max() == 0:
-        return ": all of yours are 0"
-    gap = float(np.abs(x - y).max())
-    if gap <= 1e-3 * size:
-        return f", by at most {gap:.1g}: nearly right, so something small was added or lost"
-    factor = float((x * y).sum() / (y * y).sum())
-    if np.allclose(x, factor * y, rtol=1e-4, atol=1e-5 * size):
-        return f": yours are {factor:.4g} times the expected ones"
-    shift = float((x - y).mean())
-    if np.allclose(x, y + shift, rtol=1e-4, atol=1e-5 * size):
-        return f": yours are the expected ones plus {shift:.4g}"
-    if y.ndim >= 2 and y.shape[-1] == y.shape[-2] and np.allclose(x, np.swapaxes(y, -1, -2)):
-        return ": yours are the expected ones with the last two axes swapped"
-    if np.allclose(np.sort(x, axis=None), np.sort(y, axis=None), rtol=1e-4, atol=1e-5 * size):
-        return ": the numbers are the expected ones, at other places"
-    return ""
-
-
-def _worst(x: np.ndarray, y: np.ndarray, apart: np.ndarray) -> tuple[int, ...]:
-    with np.errstate(invalid="ignore", over="ignore"):
-        gap = np.where(apart, np.nan_to_num(np.abs(x - y), nan=np.inf), -1.0)
-    return tuple(int(i) for i in np.unravel_index(int(np.argmax(gap)), gap.shape))
+def _text_difference(part: str, expected: Value, seen: Value) -> Difference | None:
+    if seen.data == expected.data:
+        return None
+    said = sentence(f"{part}: {seen.data}. It should be: {expected.data}.")
+    return Difference("wrong values", said, "", part)
 
 
 def agrees(case: Case, seen: Observation, other: Observation) -> bool:

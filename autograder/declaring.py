@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+PARAMETERS = "parameters"  # the part of an observation that lists a module's parameters
+NO_MODULE = "not an nn.Module"  # what it says where there is none
+
 
 @dataclass(frozen=True)
 class Case:
@@ -45,7 +48,8 @@ class Case:
 class Value:
     """Something that student code returned, reduced to plain data.
 
-    kind: "array" (NumPy), "tensor" (torch), "number", "text", "none" or "other".
+    kind: "array" (NumPy), "tensor" (torch), "number", "text" (also what a probe found, in
+        words), "none" or "other".
     data: a C-ordered NumPy array for arrays and tensors (bfloat16 widened to float32),
         the number or text itself, else None.
     description: the Python type in words, for sentences ("a list of 3 items").
@@ -127,10 +131,12 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Exercise:
-    """One function that a learner writes.
+    """One function, or one class, that a learner writes.
 
-    signature: as the learner reads it, "softmax(scores)".
-    parameters: how many positional arguments the function is called with.
+    signature: as the learner reads it, "softmax(scores)"; of a class, how it is built.
+    methods: of a class, the signatures of the methods that are called, without self.
+    recipe: whether the arguments of a case are a recipe from which the probe makes what the
+        implementation receives; else they are what it receives, in order.
     returns: the names of what comes back, one per returned object.
     axes: for each name in `returns`, the names of its last axes, first to last.
     cases: makes the named cases from a random generator.
@@ -157,9 +163,21 @@ class Exercise:
     hints: tuple[str, ...]
     not_allowed: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    recipe: bool = False
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names of the arguments, read off the signature."""
-        inside = self.signature.partition("(")[2].rpartition(")")[0]
-        return tuple(name.partition("=")[0].strip() for name in inside.split(",") if name.strip())
+        return names_in(self.signature)
+
+    @property
+    def is_class(self) -> bool:
+        """Whether the learner writes a class; the names of classes begin with a capital."""
+        return self.name[:1].isupper()
+
+
+def names_in(signature: str) -> tuple[str, ...]:
+    """The names of the arguments of a signature, "f(x, y=1)"."""
+    inside = signature.partition("(")[2].rpartition(")")[0]
+    return tuple(name.partition("=")[0].strip() for name in inside.split(",") if name.strip())

@@ -15,7 +15,7 @@ from autograder.advising import advise
 from autograder.comparing import Difference, difference
 from autograder.declaring import Case, Exercise, Observation, Observations
 from autograder.expecting import expected_observations, make_cases
-from autograder.observing import observe, unwarned
+from autograder.observing import function_of, observe, unwarned
 from autograder.recognising import recognise, size
 from autograder.recording import attribute
 from autograder.verdicts import Example, Outcome, Verdict
@@ -42,7 +42,7 @@ def judge(name: str, implementation: object, *, seed: int = DEFAULT_SEED) -> Ver
     exercise = exercises.find(name)
     seed = _checked_seed(seed)
     observations = observe(exercise, implementation, make_cases(exercise, seed))
-    home = attribute(implementation, "__globals__")
+    home = attribute(function_of(implementation), "__globals__")
     known = home if isinstance(home, dict) else {}
     return judge_observations(
         exercise,
@@ -97,11 +97,10 @@ def compare(
             0.0,
             observations.refusal,
             mistake="not-callable",
-            advice=f"define it as `def {exercise.signature}:`, run that cell, and check "
-            f"{exercise.name}.",
+            advice=f"{_definition(exercise)}, run that cell, and check {exercise.name}.",
         )
     seen = observations.by_case
-    if seen and all(_unwritten(exercise, observation) for observation in seen.values()):
+    if _not_attempted(exercise, cases, seen):
         return _verdict(
             exercise,
             "not attempted",
@@ -121,7 +120,7 @@ def compare(
         return replace(
             _verdict(exercise, "correct", 1.0, f"All {len(held)} cases hold."), cases=held
         )
-    case = _headline_case(failing, differences)
+    case = _headline_case(failing, differences, expected)
     found = differences[case.name]
     assert found is not None
     example = _example(exercise, case, found, seen.get(case.name), expected.by_case[case.name])
@@ -137,6 +136,32 @@ def _verdict(exercise: Exercise, outcome: str, score: float, what: str, **more: 
     return Verdict(exercise.name, exercise.title, checked, mistake, score, what, **more)
 
 
+def _definition(exercise: Exercise) -> str:
+    if not exercise.is_class:
+        return f"define it as `def {exercise.signature}:`"
+    name, _, rest = exercise.signature.partition("(")
+    methods = " and ".join(
+        f"`def {method.replace('(', '(self, ', 1)}:`" for method in exercise.methods
+    )
+    return (
+        f"start it with `class {name}(nn.Module):`, and inside it write "
+        f"`def __init__(self, {rest}:` and {methods}"
+    )
+
+
+def _not_attempted(
+    exercise: Exercise, cases: Sequence[Case], seen: Mapping[str, Observation]
+) -> bool:
+    """Whether every case stops at the stub.
+
+    A class that is built and not called, in a case that it should refuse, does not get that far.
+    """
+    asked = [
+        seen[c.name] for c in cases if c.name in seen and not (exercise.is_class and c.mentions)
+    ]
+    return bool(asked) and all(_unwritten(exercise, observation) for observation in asked)
+
+
 def _unwritten(exercise: Exercise, observation: Observation) -> bool:
     """Whether the function itself is still the stub, and not one that it calls."""
     problem = observation.problem
@@ -147,19 +172,22 @@ def _unwritten(exercise: Exercise, observation: Observation) -> bool:
     )
 
 
-def _headline_case(failing: Sequence[Case], differences: Differences) -> Case:
+def _headline_case(
+    failing: Sequence[Case], differences: Differences, expected: Observations
+) -> Case:
     """The case to show: what is not allowed first, then the smallest that says most.
 
     A wrong result says more than an exception: code that sums over axis -2 is wrong on every
-    map, and only on a single row does it stop with an error.
+    map, and only on a single row does it stop with an error. Inputs to be refused come last.
     """
     order = {"not allowed": 0, "error": 2}
 
-    def rank(case: Case) -> tuple[int, bool, int]:
+    def rank(case: Case) -> tuple[int, bool, bool, int]:
         found = differences[case.name]
         # float32 comes last: what it adds is a fine point, and the lesson need not know of it.
         fine = "float32" in case.dtypes
-        return order.get(found.outcome if found else "", 1), fine, size(case)
+        refused = expected.by_case[case.name].problem is not None
+        return order.get(found.outcome if found else "", 1), refused, fine, size(case)
 
     return min(failing, key=rank)
 

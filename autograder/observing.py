@@ -25,7 +25,8 @@ from autograder.recording import (
     record,
     record_problem,
 )
-from autograder.watching import watch
+from autograder.refusing import refusal
+from autograder.watching import left_to_probe, watched
 
 CUT = "\n… and more that is not shown here"
 PRINT_LIMIT = 2000  # characters kept of what a function prints
@@ -40,7 +41,8 @@ def returns(*parts: str) -> Probe:
 
     def probe(implementation: Callable[..., Any], case: Case) -> Observation:
         arguments = {name: fresh(value) for name, value in case.arguments.items()}
-        returned = implementation(*arguments.values())
+        with watched():
+            returned = implementation(*arguments.values())
         return Observation(
             values=name_parts(returned, parts), changed=changed(case.arguments, arguments)
         )
@@ -65,9 +67,9 @@ def observe(exercise: Exercise, implementation: object, cases: Sequence[Case]) -
     Raises nothing that student code raises, except KeyboardInterrupt: a learner who
     presses the stop button means it.
     """
-    refusal = _refusal(exercise, implementation)
-    if refusal:
-        return Observations(refusal=refusal)
+    why_not = refusal(exercise, implementation)
+    if why_not:
+        return Observations(refusal=why_not)
     assert callable(implementation)
     return Observations(
         by_case={case.name: observe_case(exercise, implementation, case) for case in cases},
@@ -80,7 +82,7 @@ def observe_case(exercise: Exercise, implementation: Callable[..., Any], case: C
     output = _BoundedText()
     called: set[str] = set()
     observation = Observation()
-    with _quiet(output), watch(exercise.not_allowed, called):
+    with _quiet(output), left_to_probe(exercise.not_allowed, called):
         try:
             observation = exercise.probe(implementation, case)
         except KeyboardInterrupt:
@@ -132,61 +134,20 @@ def _quiet(output: io.StringIO) -> Iterator[None]:
         yield
 
 
-def _refusal(exercise: Exercise, implementation: object) -> str:
-    """Why this object cannot be called as the exercise's function, or ""."""
-    name = exercise.name
-    if not callable(implementation):
-        return (
-            f"The check needs the function itself, written without parentheses or arguments: "
-            f"{name}. It received {describe(implementation)}."
-        )
-    try:
-        signature = inspect.signature(implementation)
-    except Exception:  # some builtins have no signature; calling them will tell
-        return ""
-    expected = exercise.parameters
-    try:
-        signature.bind(*expected)
-    except TypeError:
-        if isinstance(implementation, type) and not exercise.name[:1].isupper():
-            return f"The check needs a function, and {describe(implementation)} is a class."
-        wanted = f"{len(expected)} argument{'' if len(expected) == 1 else 's'}"
-        shown = attribute(implementation, "__name__") or name
-        required = [p for p in signature.parameters.values() if p.default is p.empty]
-        too_many = " Arguments of your own need a default value."
-        return (
-            f"{name} is called with {wanted}, as {exercise.signature}, and yours is declared "
-            f"as {shown}{_names_only(signature)}.{too_many * (len(required) > len(expected))}"
-        )
-    return ""
-
-
-def _names_only(signature: inspect.Signature) -> str:
-    """The signature without annotations, and without defaults, whose repr may do anything."""
-    names = (
-        f"{_stars(p)}{p.name}{'' if p.default is p.empty else '=…'}"
-        for p in signature.parameters.values()
-    )
-    return f"({', '.join(names)})"
-
-
-def _stars(parameter: inspect.Parameter) -> str:
-    if parameter.kind is parameter.VAR_KEYWORD:
-        return "**"
-    return "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
-
-
 def code_of(implementation: object) -> CodeType | None:
     """The code object of a function, or of a class's or callable's own method."""
+    code = attribute(function_of(implementation), "__code__")
+    return code if isinstance(code, CodeType) else None
+
+
+def function_of(implementation: object) -> Any:
+    """The function itself, or a class's or callable's own method; None if there is none."""
     function = implementation
     with contextlib.suppress(Exception):  # a wrapper that wraps itself
         function = inspect.unwrap(implementation)  # type: ignore[arg-type]
-    for name in ("__code__", "forward", "__call__", "__init__"):
-        found = attribute(function, name)
-        code = found if name == "__code__" else attribute(found, "__code__")
-        if isinstance(code, CodeType):
-            return code
-    return None
+    own = [attribute(function, name) for name in ("forward", "__call__", "__init__")]
+    candidates = (function, *own)
+    return next((f for f in candidates if isinstance(attribute(f, "__code__"), CodeType)), None)
 
 
 def _names_used(implementation: object) -> set[str]:

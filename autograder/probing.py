@@ -12,6 +12,7 @@ from torch import Tensor
 from autograder.declaring import Case, Observation, Probe, Value
 from autograder.observing import name_parts
 from autograder.recording import changed, fresh, is_tensor, record
+from autograder.watching import watched
 
 
 def differentiates(*parts: str, to: Sequence[str]) -> Probe:
@@ -27,7 +28,8 @@ def differentiates(*parts: str, to: Sequence[str]) -> Probe:
         # Copies, because autograd forbids to change a leaf in place, and a learner who does
         # shall read that an input was changed.
         arguments.update({name: leaf.clone() for name, leaf in leaves.items()})
-        returned = implementation(*arguments.values())
+        with watched():
+            returned = implementation(*arguments.values())
         values = name_parts(returned, parts)
         values.update(gradients(returned, leaves))
         after = {name: _plain(value) for name, value in arguments.items()}

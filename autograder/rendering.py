@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from autograder.declaring import Value
+from autograder.declaring import PARAMETERS, Value
 from autograder.observing import unwarned
-from autograder.recording import is_tensor
+from autograder.recording import is_tensor, record
 from autograder.verdicts import Example, Verdict
 
 DIFFERS = "≠"
@@ -38,7 +38,8 @@ def to_text(verdict: Verdict) -> str:
         for name, value in example.arguments.items():
             shown = f"\n{_array_text(value)}" if _is_array(value) else f" {value}"
             lines.append(f"{name} ={shown}")
-        if example.yours is not None and example.expected is not None:
+        if _worth_showing(example):
+            assert example.yours is not None and example.expected is not None
             lines.append(f"yours, {example.part} =\n{_array_text(example.yours.data)}")
             lines.append(f"expected =\n{_array_text(example.expected.data)}")
         if example.printed:
@@ -46,12 +47,26 @@ def to_text(verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
+def _worth_showing(example: Example) -> bool:
+    """Whether to show the part that differs: what is said in words is in the verdict already."""
+    if example.yours is None or example.expected is None:
+        return False
+    return example.expected.kind != "text" or example.part == PARAMETERS
+
+
 def _is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) or is_tensor(value)
 
 
+def _plain(value: Any) -> np.ndarray:
+    # By way of `record`: NumPy has no bfloat16.
+    return np.asarray(record(value).data if is_tensor(value) else value)
+
+
 def _array_text(value: Any) -> str:
-    array = np.asarray(value.detach() if is_tensor(value) else value)
+    array = _plain(value)
+    if array.dtype.kind == "U":
+        return str(array)
     if array.size > ROWS * COLUMNS * 2:
         return f"(an array of shape {array.shape})"
     return np.array2string(array, precision=4, suppress_small=True)
@@ -140,7 +155,7 @@ def _row_of(blocks: list[str]) -> str:
 def _value_html(name: str, value: Any) -> str:
     if not _is_array(value):
         return f"<p style='margin:.2em 0'><code>{html.escape(f'{name} = {value!r}')}</code></p>"
-    array = np.asarray(value.detach() if is_tensor(value) else value)
+    array = _plain(value)
     return _table(name, array, array.shape)
 
 

@@ -118,9 +118,12 @@ ATTENTION: tuple[Mistake, ...] = (
     ),
     *ways(
         "half-size-for-root",
-        "`d_k ** 1/2` is d_k/2, because ** comes before /; it is the root at d_k = 4 only.",
+        "`d_k ** 1/2` is no root: ** comes before /, so that it is d_k, and then half of that.",
         "write math.sqrt(d_k), or d_k ** 0.5.",
-        *scoring(lambda q, k: products(q, k) / (q.shape[-1] ** 1 / 2)),
+        *scoring(
+            lambda q, k: products(q, k) / (q.shape[-1] ** 1 / 2),
+            lambda q, k: products(q, k) / q.shape[-1] ** 1 / 2,
+        ),
     ),
     *ways(
         "scaled-up",

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from autograder import exercises
+from autograder.declaring import Exercise
 from autograder.expecting import mistakes_of
 from tests.autograder.variants import VARIANTS
 from tests.repository import committed_files, read_committed
@@ -49,6 +50,19 @@ def test_every_pair_of_cells_has_its_declaration() -> None:
     assert not unknown, f"check cells in solutions/ of no declared exercise: {sorted(unknown)}"
 
 
+def definition(exercise: Exercise) -> list[str]:
+    """The lines with which a learner's solution begins, and its methods."""
+    if not exercise.is_class:
+        return [f"def {exercise.signature}:"]
+    built = exercise.signature.partition("(")[2]
+    methods = [method.replace("(", "(self, ", 1) for method in exercise.methods]
+    return [
+        f"class {exercise.name}(",
+        f"def __init__(self, {built}:",
+        *(f"def {method}:" for method in methods),
+    ]
+
+
 @pytest.mark.parametrize("name", EXERCISES)
 def test_the_cells_say_what_the_declaration_says(name: str) -> None:
     exercise = EXERCISES[name]
@@ -58,7 +72,8 @@ def test_the_cells_say_what_the_declaration_says(name: str) -> None:
     check_path, check = checks[f"check-{name}"]
     assert path == check_path
     assert f"/{exercise.lesson:02}-exercises.ipynb" in path
-    assert f"def {exercise.signature}:" in "".join(solution["source"])
+    for line in definition(exercise):
+        assert line in "".join(solution["source"])
     assert "### BEGIN SOLUTION" in "".join(solution["source"])
     assert f'check("{name}", {name})' in "".join(check["source"])
     metadata = check["metadata"]["nbgrader"]
@@ -83,7 +98,7 @@ def test_the_declaration_is_complete(name: str) -> None:
     if len(VARIANTS.get(name, ())) < 3:
         missing.append("three right versions in tests/autograder/variants/")
     unknown = set(exercise.axes) - set(exercise.returns)
-    if any(not part.startswith("gradient of ") for part in unknown):
+    if not exercise.recipe and any(not part.startswith("gradient of ") for part in unknown):
         missing.append(f"a returned part for the axes of {sorted(unknown)}")
     if not set(exercise.uses) <= set(EXERCISES):
         missing.append(f"the exercises that it uses, {exercise.uses}")
@@ -117,6 +132,10 @@ for exercise in exercises.iterate():
     implementation.__signature__ = inspect.Signature([
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         for name in exercise.parameters])
+    if exercise.is_class:
+        methods = [method.partition("(")[0] for method in exercise.methods]
+        implementation = type(exercise.name, (), {
+            name: lambda self, *arguments, **more: None for name in ("__init__", *methods)})
     seen = observe(exercise, implementation, cases)
     assert not seen.refusal, seen.refusal
     assert len(seen.by_case) == len(cases)

@@ -2,6 +2,8 @@
 
 import itertools
 import pkgutil
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,22 +11,30 @@ import pytest
 import torch
 
 from autograder import exercises
-from autograder.comparing import difference
-from autograder.expecting import expected_observations, make_cases, mistakes_of
-from autograder.judging import DEFAULT_SEED, judge
+from autograder.expecting import make_cases, mistakes_of
+from autograder.judging import DEFAULT_SEED, judge, judge_observations
 from autograder.observing import observe
 from autograder.recognising import size
+from autograder.verdicts import Verdict
 from tests.autograder.variants import VARIANTS
 
-SEEDS = range(20)
+SEEDS = (0, 7)  # `make bench` tries 20; each new seed has all mistakes observed anew
 NAMES = [exercise.name for exercise in exercises.iterate()]
+
+
+def unwatched(name: str, implementation: Callable[..., Any], seed: int) -> Verdict:
+    """The verdict as `judge` gives it; calls are not watched, which takes most of the time."""
+    exercise = exercises.find(name)
+    cases = make_cases(exercise, seed)
+    seen = observe(replace(exercise, not_allowed=()), implementation, cases)
+    return judge_observations(exercise, seen, seed, is_right=lambda helper: True)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_mistake_fails_and_is_named(name: str) -> None:
     wrong = []
     for seed, mistake in itertools.product(SEEDS, mistakes_of(exercises.find(name))):
-        verdict = judge(name, mistake.implementation, seed=seed)
+        verdict = unwatched(name, mistake.implementation, seed)
         if verdict.correct or verdict.mistake != mistake.id:
             wrong.append((seed, mistake.id, verdict.outcome, verdict.mistake))
     assert not wrong
@@ -35,8 +45,9 @@ def test_right_versions_pass(name: str) -> None:
     reference = pkgutil.resolve_name(exercises.find(name).reference)
     versions = VARIANTS.get(name, ())
     assert len(versions) >= 3, f"three right versions of {name} belong into variants/"
-    for seed, variant in itertools.product(SEEDS, (reference, *versions)):
-        verdict = judge(name, variant, seed=seed)
+    for seed, variant in itertools.product(range(5), (reference, *versions)):
+        # The reference may use what a learner may not.
+        verdict = (unwatched if variant is reference else judge)(name, variant, seed=seed)
         assert verdict.correct, f"{variant} with seed {seed}: {verdict.message}"
 
 
@@ -53,12 +64,14 @@ def test_every_case_fits_the_rules(name: str) -> None:
     cases = make_cases(exercise, DEFAULT_SEED)
     assert len({case.name for case in cases}) == len(cases)
     for case in cases:
-        assert tuple(case.arguments) == exercise.parameters
+        assert exercise.recipe or tuple(case.arguments) == exercise.parameters
         assert case.purpose.endswith("."), "the purpose is the end of a sentence"
     arrays = [a for case in cases for a in case.arguments.values() if hasattr(a, "dtype")]
+    dtypes = {str(a.dtype).removeprefix("torch.") for a in arrays}
     if not arrays:  # an exercise on plain numbers
         return
-    assert {str(a.dtype).removeprefix("torch.") for a in arrays} == {"float32", "float64"}
+    if dtypes != {"bool"}:
+        assert {"float32", "float64"} <= dtypes
     assert any(not _is_contiguous(a) for a in arrays)
     assert min(size(case) for case in cases) <= 40, "one case is small enough to be shown"
 
@@ -80,17 +93,3 @@ def test_cases_differ_between_seeds_and_repeat_with_a_seed(name: str) -> None:
         assert all(map(np.array_equal, a, b))
     same = sum(all(map(np.array_equal, a, c)) for a, c in zip(first, other, strict=True))
     assert same <= len(first) / 4, "a few cases may be the same for all: a single weight is 1"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_tolerance_is_far_below_the_smallest_declared_mistake(name: str) -> None:
-    """A mistake must not pass because rounding is judged too generously on every case."""
-    exercise = exercises.find(name)
-    for seed in SEEDS:
-        cases, expected = make_cases(exercise, seed), expected_observations(exercise, seed)
-        for mistake in mistakes_of(exercise):
-            seen = observe(exercise, mistake.implementation, cases).by_case
-            assert any(
-                difference(exercise, case, expected.by_case[case.name], seen[case.name])
-                for case in cases
-            )

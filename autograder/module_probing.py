@@ -1,0 +1,267 @@
+"""Observing modules: a class is built, filled with given numbers, called, and looked at.
+
+Imported only by exercises that use torch; it runs beside student code and decides nothing. What
+is no array is recorded in words, such as "W_q.weight (6, 6)", one line for each parameter.
+"""
+
+import contextlib
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from autograder.declaring import NO_MODULE, Value
+from autograder.recording import describe, is_tensor
+from autograder.watching import watched
+
+PROJECTIONS = ("W_q", "W_k", "W_v", "W_o")
+LIST_LIMIT = 2000  # characters kept of such a list
+QUARTERS = 4
+
+# How torch says that numbers are needed where there are shapes only.
+NEEDS_NUMBERS = ("meta tensor", "data-dependent", "_local_scalar_dense", "no data", "is_nonzero")
+
+
+def words(text: str) -> Value:
+    """Something that a probe found, said in words."""
+    return Value("text", data=text[:LIST_LIMIT], description="a str")
+
+
+def build(implementation: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    """A module, built with the arguments in their order, as far as they are given."""
+    with watched():
+        return call(implementation, implementation, arguments, required=2)
+
+
+def run(module: Any, arguments: Mapping[str, Any]) -> Any:
+    """Call a module with the arguments in their order."""
+    with watched():
+        return call(module, type(module).forward, arguments, required=1, skip=1)
+
+
+def call(
+    function: Callable[..., Any],
+    declared: Any,
+    arguments: Mapping[str, Any],
+    required: int,
+    skip: int = 0,
+) -> Any:
+    """Call by position, or with all but the first few by name where that alone fits.
+
+    By position first, so that a learner's own names of arguments do not matter. declared: what
+    has the signature; skip: how many arguments stand there before those given (self).
+    """
+    values = list(arguments.values())
+    if by_position(declared, len(values) + skip):
+        return function(*values)
+    return function(*values[:required], **dict(list(arguments.items())[required:]))
+
+
+@functools.lru_cache(maxsize=64)
+def by_position(declared: Any, count: int) -> bool:
+    """Whether a function takes so many arguments by position."""
+    try:
+        inspect.signature(declared).bind(*range(count))
+    except TypeError:
+        return False
+    except Exception:  # no signature; calling it will tell
+        return True
+    return True
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Fix torch's own generator, so that chance is the same each time, and put it back after."""
+    state = torch.default_generator.get_state()
+    torch.default_generator.manual_seed(seed)
+    try:
+        yield
+    finally:
+        torch.default_generator.set_state(state)
+
+
+def list_parameters(module: Any) -> Value:
+    """Names and shapes of all parameters, line by line, or that it is no module at all."""
+    if not issubclass(type(module), nn.Module):
+        return words(NO_MODULE)
+    lines = []
+    first: dict[int, str] = {}
+    for name, parameter in nn.Module.named_parameters(module, remove_duplicate=False):
+        line = f"{name} {tuple(parameter.shape)}"
+        if id(parameter) in first:
+            line += f", the same as {first[id(parameter)]}"
+        if not parameter.requires_grad:
+            line += ", frozen"
+        first.setdefault(id(parameter), name)
+        lines.append(line)
+    return words("\n".join(sorted(lines)))
+
+
+def has_its_projections(module: Any, d_model: int, bias: bool) -> bool:
+    """Whether the module's parameters are those of four nn.Linear(d_model, d_model), no others."""
+    if not issubclass(type(module), nn.Module):
+        return False
+    sizes = {"weight": (d_model, d_model), **({"bias": (d_model,)} if bias else {})}
+    wanted = {f"{each}.{kind}": size for each in PROJECTIONS for kind, size in sizes.items()}
+    return {n: tuple(p.shape) for n, p in nn.Module.named_parameters(module)} == wanted
+
+
+def projections_of(module: Any) -> dict[str, nn.Parameter]:
+    """The parameters of the four projections, by name, as far as they are there."""
+    own = dict(nn.Module.named_parameters(module, remove_duplicate=False))
+    names = [f"{each}.{kind}" for each in PROJECTIONS for kind in ("weight", "bias")]
+    return {name: own[name] for name in names if name in own}
+
+
+def fill(module: Any, seed: int) -> None:
+    """Give the projections numbers that depend on the seed alone, in a fixed order.
+
+    The exercise notebook has the same function, so that a learner can make what is judged.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in projections_of(module).values():
+            numbers = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+            parameter.copy_(numbers / parameter.shape[-1] ** 0.5)
+
+
+def start_of(module: Any) -> Value:
+    """What the numbers of a module that was just built look like, in words."""
+    found = []
+    for name, parameter in projections_of(module).items():
+        numbers = parameter.detach().numpy()
+        if not np.isfinite(numbers).all():
+            found.append(f"{name} is not finite")
+        elif name.endswith("weight") and numbers.size > 1 and (numbers == numbers.flat[0]).all():
+            found.append(f"all numbers of {name} are the same")
+    return words(", ".join(found) or "finite, and not all the same")
+
+
+# What is done with a module before it is called: each takes the class's maker, the module and
+# the seed, and returns the module to call.
+
+
+def saved_and_loaded(make: Callable[[], Any], module: Any, seed: int) -> Any:
+    """Another module that was given the state of the first."""
+    other = make()
+    fill(other, seed + 1)
+    other.load_state_dict(module.state_dict())
+    fill(module, seed + 2)
+    return other
+
+
+def copied(make: Callable[[], Any], module: Any, seed: int) -> Any:
+    """A deep copy, after which the original and a third module are given other numbers."""
+    other = make()
+    fill(other, seed + 1)
+    copy_of_it = copy.deepcopy(module)
+    fill(module, seed + 2)
+    return copy_of_it
+
+
+# Dropout. The values of the case are such that every weight can be read off the output: value j
+# is 1 in the features j and n_k + j of each head, and W_v and W_o change nothing. What is left
+# out of the weights is then missing in both places, and what is left out elsewhere is not.
+
+
+def let_weights_through(module: Any) -> None:
+    """Make W_v and W_o the identity, and all their biases 0."""
+    with torch.no_grad():
+        for name, parameter in projections_of(module).items():
+            if name.startswith(("W_v", "W_o")):
+                identity = name.endswith("weight")
+                parameter.copy_(torch.eye(len(parameter)) if identity else torch.zeros(()))
+
+
+def values_to_read_off(n_k: int, num_heads: int, d_k: int, batch: int, like: Tensor) -> Tensor:
+    """The values of such a case: (batch, n_k, num_heads · d_k), with d_k ≥ 2 n_k."""
+    value = torch.zeros(n_k, num_heads, d_k, dtype=like.dtype)
+    for j in range(n_k):
+        value[j, :, [j, n_k + j]] = 1
+    return value.flatten(1).expand(batch, -1, -1).contiguous()
+
+
+def read_off(output: Tensor, n_k: int, num_heads: int) -> Tensor:
+    """The weights that the output shows, twice: (batch, n_q, num_heads, 2, n_k)."""
+    heads = output.unflatten(-1, (num_heads, -1))  # (batch, n_q, num_heads, d_k)
+    return heads[..., : 2 * n_k].unflatten(-1, (2, n_k))
+
+
+def describe_evaluation(outputs: Tensor) -> str:
+    """Whether the same inputs, again and again along the batch, give the same in evaluation."""
+    apart = (outputs - outputs[:1]).abs().max()
+    return "nothing is dropped" if apart < 1e-6 else "something is dropped"
+
+
+def describe_dropout(draws: Tensor, plain: Tensor) -> str:
+    """What happened to the weights in many draws, in words that do not depend on chance.
+
+    draws: as `read_off` gives them, one draw for each entry of the batch. plain: the same
+    without dropout, (n_q, num_heads, 2, n_k).
+    """
+    ratio = draws / plain
+    if not torch.isfinite(ratio).all():
+        return "the weights cannot be read off the output"
+    if (ratio[..., 0, :] - ratio[..., 1, :]).abs().max() > 1e-3:
+        return "numbers are left out elsewhere than in the weights"
+    dropped = ratio.abs() < 1e-6
+    kept = ratio[~dropped]
+    if not len(kept) or kept.max() - kept.min() > 1e-3 * kept.max().abs():
+        return "weights change by other factors than one, the same for all that are kept"
+    factor = f"{float(kept.mean()):.2f} times what they are without dropout"
+    if not dropped.any():
+        return f"no weight is dropped; the weights are {factor}"
+    missing = dropped[..., 0, :].double()  # (draw, n_q, num_heads, n_k)
+    together = _together(missing)
+    if together:
+        return f"weights are dropped {together}, not each by itself; the others are {factor}"
+    share = round(float(missing.mean()) * QUARTERS) / QUARTERS
+    return f"about {share} of the weights are dropped, each by itself; the others are {factor}"
+
+
+def _together(missing: Tensor) -> str:
+    """Along which axis weights are dropped together, or ""."""
+    mean = missing.mean()
+    for axis, said in enumerate(("in every text", "for all queries", "in all heads", "by rows")):
+        both = (missing * missing.roll(1, axis)).mean()
+        if (both - mean**2) / (mean - mean**2) > 0.5:  # the correlation of neighbours
+            return f"{said} alike"
+    return ""
+
+
+# Devices. On "meta" a tensor has a shape and no numbers, so this needs no accelerator.
+
+
+def devices() -> list[str]:
+    """The devices to try beside the CPU: "meta", and one that is in use here already."""
+    found = ["meta"]
+    if torch.cuda.is_initialized():
+        found.append("cuda")
+    if torch.backends.mps.is_available() and torch.mps.current_allocated_memory() > 0:
+        found.append("mps")
+    return found
+
+
+def describe_move(module: Any, run: Callable[[Any, str], Sequence[Any]]) -> str:
+    """Whether the results lie where the module and its inputs were moved to, in words.
+
+    run: calls the module with the inputs on a device, and returns the results.
+    """
+    for device in devices():
+        try:
+            results = run(copy.deepcopy(module).to(device), device)
+        except (RuntimeError, NotImplementedError) as error:
+            if device == "meta" and any(text in str(error) for text in NEEDS_NUMBERS):
+                continue  # asks a tensor for its numbers, which is fine elsewhere
+            raise
+        for result in results:
+            if not is_tensor(result):
+                return f"the result is {describe(result)}"
+            if result.device.type != device:
+                return f"a result lies on {result.device.type} when the module is on {device}"
+    return "the results lie where the module is"

@@ -1,0 +1,143 @@
+"""Classes where functions are expected and the other way round, and modules that lack something."""
+
+import json
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from autograder import judge
+from autograder.module_probing import fill
+from autograder.rendering import to_html, to_text
+from course.attention.module import MultiHeadAttention as Reference
+from tests.autograder.variants.module_versions import COMPLETE
+from tests.repository import read_committed
+
+Right: Any = COMPLETE[0]
+NAME = "MultiHeadAttention"
+
+
+class NoModule:
+    def __init__(self, d_model: Any, num_heads: Any, dropout: Any = 0.0, bias: Any = True) -> None:
+        self.W_q = nn.Linear(d_model, d_model)
+
+    def forward(
+        self, query: Any, key: Any = None, value: Any = None, mask: Any = None, need: Any = False
+    ) -> Any:
+        return query
+
+
+class ForgotSuper(Right):
+    def __init__(self, d_model: Any, num_heads: Any, dropout: Any = 0.0, bias: Any = True) -> None:
+        self.W_q = nn.Linear(d_model, d_model)
+
+
+class NoForward(nn.Module):
+    def __init__(self, d_model: Any, num_heads: Any, dropout: Any = 0.0, bias: Any = True) -> None:
+        super().__init__()
+
+
+class TooFew(Right):
+    def __init__(self, d_model: Any, num_heads: Any) -> None:
+        super().__init__(d_model, num_heads)
+
+
+class NoDefaults(Right):
+    def __init__(self, d_model: Any, num_heads: Any, dropout: Any, bias: Any) -> None:
+        super().__init__(d_model, num_heads, dropout, bias)
+
+
+class OneInput(Right):
+    def forward(self, x: Any) -> Any:
+        return super().forward(x)
+
+
+class OtherName(Right):
+    def __init__(self, d_model: Any, num_heads: Any, dropout: Any = 0.0, bias: Any = True) -> None:
+        super().__init__(d_model, num_heads, dropout, bias)
+        self.W_val = self.W_v
+        del self.W_v
+
+
+class OneMore(Right):
+    def __init__(self, d_model: Any, num_heads: Any, dropout: Any = 0.0, bias: Any = True) -> None:
+        super().__init__(d_model, num_heads, dropout, bias)
+        self.extra = nn.Linear(2, 2)
+
+
+class Stub(Right):
+    def __init__(self, d_model: Any, num_heads: Any, dropout: Any = 0.0, bias: Any = True) -> None:
+        raise NotImplementedError
+
+
+class HalfStub(Right):
+    def forward(
+        self, query: Any, key: Any = None, value: Any = None, mask: Any = None, need: Any = False
+    ) -> Any:
+        raise NotImplementedError
+
+
+def a_function(d_model: Any, num_heads: Any, dropout: Any = 0.0, bias: Any = True) -> Any:
+    return Right(d_model, num_heads, dropout, bias)
+
+
+CASES = [
+    (Right, "correct", None, "cases hold"),
+    (Right(8, 2), "wrong type", "not-callable", "needs the class itself"),
+    (a_function, "wrong type", "not-callable", "needs a class, and the function a_function is"),
+    (3, "wrong type", "not-callable", "It received an int"),
+    (TooFew, "wrong type", "not-callable", "is built with 4 arguments"),
+    (NoDefaults, "wrong type", "not-callable", "needs one in yours"),
+    (OneInput, "wrong type", "not-callable", "'s forward is called with 5 arguments"),
+    (NoForward, "wrong type", "not-callable", "has no method forward"),
+    (NoModule, "wrong values", "not-a-module", "(nn.Module)"),
+    (ForgotSuper, "error", None, "super().__init__()"),
+    (OtherName, "wrong values", "missing-parameter", "has no W_v among its parameters"),
+    (OneMore, "wrong values", "extra-parameter", "extra.bias and extra.weight"),
+    (Stub, "not attempted", None, "as the stub does"),
+    (HalfStub, "not attempted", None, "as the stub does"),
+    (Reference, "not allowed", "not-allowed", "scaled_dot_product_attention"),
+]
+
+
+@pytest.mark.parametrize(("implementation", "outcome", "mistake", "words"), CASES)
+def test_outcome(implementation: object, outcome: str, mistake: str | None, words: str) -> None:
+    verdict = judge(NAME, implementation)
+    assert (verdict.outcome, verdict.mistake) == (outcome, mistake), verdict.message
+    assert words in verdict.message
+    for text in (to_text(verdict), to_html(verdict)):
+        assert "Traceback" not in text and "site-packages" not in text
+
+
+def test_building_is_watched_too() -> None:
+    class Warm(Right):
+        def __init__(
+            self, d_model: Any, num_heads: Any, dropout: Any = 0.0, bias: Any = True
+        ) -> None:
+            super().__init__(d_model, num_heads, dropout, bias)
+            x = torch.ones(1, 2, 4)
+            nn.functional.scaled_dot_product_attention(x, x, x)
+
+    assert judge(NAME, Warm).outcome == "not allowed"
+
+
+def test_chance_is_put_back() -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    judge(NAME, Right)
+    assert torch.equal(torch.rand(2), expected)
+
+
+def test_the_notebook_fills_modules_as_the_checks_do() -> None:
+    notebook = json.loads(read_committed("solutions/06-your-own-module/06-exercises.ipynb"))
+    setup = next(cell for cell in notebook["cells"] if cell["id"] == "setup")
+    space: dict[str, Any] = {}
+    exec("".join(setup["source"]), space)
+    for bias in (True, False):
+        one, other = Right(6, 2, bias=bias), Right(6, 2, bias=bias)
+        fill(one, 7)
+        assert space["fill"](other, 7) is other
+        for a, b in zip(one.parameters(), other.parameters(), strict=True):
+            assert torch.equal(a, b)
