@@ -93,7 +93,7 @@ WORDS = (
     ),
     (
         r"'NoneType'",
-        "something is None: a function that you call has no return line.",
+        "something is None: an argument that may be None, or what a function without return gives.",
     ),
 )
 

@@ -2,9 +2,10 @@
 
 import copy
 import json
+from pathlib import PurePosixPath
 from typing import Any
 
-from tests.repository import read_committed
+from tests.repository import committed_files, read_committed
 
 RIGHT = {
     "weighted_average": """
@@ -44,13 +45,21 @@ FOUR = ["dot_product_scores", "softmax", "attention", "self_attention"]
 FULL = {"dot_product_scores": 1, "softmax": 2, "attention": 2, "self_attention": 2}
 ONE = "01-one-head"
 START = "00-start-here"
-NOTEBOOKS = {ONE: "01-exercises", START: "00-exercises"}
+PATHS = [PurePosixPath(path) for path in committed_files("exercises/*/*.ipynb")]
+NOTEBOOKS = {path.parent.name: path.stem for path in PATHS}  # by assignment
 HARMLESS = {"id": "added", "cell_type": "code", "metadata": {}, "outputs": []}
 
 
 def released(assignment: str = ONE) -> dict[str, Any]:
     """The notebook that students receive."""
     path = f"exercises/{assignment}/{NOTEBOOKS[assignment]}.ipynb"
+    notebook: dict[str, Any] = json.loads(read_committed(path))
+    return notebook
+
+
+def from_solutions(assignment: str) -> dict[str, Any]:
+    """The notebook with the course's own solutions, as if somebody had handed it in."""
+    path = f"solutions/{assignment}/{NOTEBOOKS[assignment]}.ipynb"
     notebook: dict[str, Any] = json.loads(read_committed(path))
     return notebook
 

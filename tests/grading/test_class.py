@@ -22,7 +22,6 @@ from tests.grading.notebooks import (
     WRONG_AXIS,
     cell_of,
     label,
-    released,
     solved,
     with_code,
 )
@@ -303,9 +302,3 @@ def test_two_graders_do_not_meet(new_school):
 
 def test_progress_of_the_one_who_grades_is_untouched(graded):
     assert not list(Path(os.environ["MANY_HEADS_HOME"]).glob("*"))
-
-
-def test_the_released_notebook_is_not_attempted(new_school, rows_of):
-    new_school.hand_in("ada", released())
-    rows = rows_of(new_school.grade()["ada"])
-    assert {row.outcome for row in rows.values()} == {"not attempted"}

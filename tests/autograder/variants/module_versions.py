@@ -49,7 +49,7 @@ class LoopSelf(nn.Module):
             outs.append(torch.bmm((scores - scores.logsumexp(-1, keepdim=True)).exp(), v))
         if verbose:
             print([out.shape for out in outs])
-        return self.W_o(torch.cat(outs, dim=-1))  # type: ignore[no-any-return]
+        return self.W_o(torch.cat(outs, dim=-1))
 
 
 class FoldedSelf(nn.Module):
@@ -255,9 +255,10 @@ class ByName(Complete):
         self, d_model: int, num_heads: int, *, dropout: float = 0.0, bias: bool = True
     ) -> None:
         super().__init__(d_model, num_heads, dropout, bias)
+        self.calls: Tensor
         self.register_buffer("calls", torch.zeros((), dtype=torch.long))
 
-    def forward(self, query: Tensor, key: Any = None, value: Any = None, **more: Any) -> Any:
+    def forward(self, query: Tensor, key: Any = None, value: Any = None, **more: Any) -> Any:  # type: ignore[override]
         self.calls += 1
         return super().forward(query, key, value, **more)
 

@@ -1,0 +1,331 @@
+"""Mistakes in attention under a mask: those of its softmax, and those of the steps around it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.declaring import Mistake
+from autograder.mistakes import ways
+from autograder.mistakes.masked_steps import NOTHING, empty, masked, right
+from autograder.mistakes.masked_weights import WEIGHTS
+from autograder.mistakes.torch_steps import (
+    Scores,
+    products,
+    reshaped_keys,
+    reversed_keys,
+    right_scores,
+    root,
+    turned,
+)
+
+Weights = Callable[[Tensor, Tensor | None], Any]
+Mix = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor | None], Any]
+
+right_weights = masked(right)
+
+
+def right_mix(w: Tensor, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
+    return w @ v, w
+
+
+def attending(
+    scores: Scores = right_scores, weights: Weights = right_weights, mix: Mix = right_mix
+) -> Callable[..., Any]:
+    """Attention under a mask from three steps, each of which may be wrong."""
+    return lambda q, k, v, mask=None: mix(weights(scores(q, k), mask), q, k, v, mask)
+
+
+def scoring(*scores: Scores) -> list[Callable[..., Any]]:
+    return [attending(scores=each) for each in scores]
+
+
+def mixing(*mixes: Mix) -> list[Callable[..., Any]]:
+    return [attending(mix=each) for each in mixes]
+
+
+def without_mask(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    return attending()(q, k, v)
+
+
+def masked_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Any:
+    """Without a default for the mask. It bears the name that Python's message has."""
+    return attending()(q, k, v, mask)
+
+
+def keys_masked(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    """The mask, as one of keys, multiplied onto k: the scores of hidden keys become 0."""
+    if mask is None:
+        return attending()(q, k, v)
+    return attending()(q, k * mask.any(dim=-2).unsqueeze(-1), v)
+
+
+def output_repaired(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    """NaN is taken out of the output, and stays in the weights."""
+    scores = right_scores(q, k)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, NOTHING)
+    weights = torch.softmax(scores, dim=-1)
+    return (weights @ v).nan_to_num(0), weights
+
+
+def weights_of_all_returned(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    scores = right_scores(q, k)
+    return right_weights(scores, mask) @ v, torch.softmax(scores, dim=-1)
+
+
+def scores_returned(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    scores = right_scores(q, k)
+    return right_weights(scores, mask) @ v, scores
+
+
+def query_scaled_in_place(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    q /= root(q)
+    weights = right_weights(products(q, k), mask)
+    return weights @ v, weights
+
+
+def value_zeroed_in_place(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    output, weights = attending()(q, k, v, mask)
+    v *= 0
+    return output, weights
+
+
+def mask_turned_in_place(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    result = attending()(q, k, v, mask)
+    if mask is not None:
+        mask.logical_not_()
+    return result
+
+
+def causal_too(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    causal = torch.ones(n_q, n_k, dtype=torch.bool).tril(max(n_k - n_q, 0))
+    return attending()(q, k, v, causal if mask is None else mask & causal)
+
+
+# How many ways of one mistake in the softmax are tried in attention as well.
+SHOWN = {"constant-for-infinity": 5, "mask-none": 4}
+# Attention makes the scores itself, and may change these in place.
+OF_THE_SOFTMAX_ALONE = ("changed-input", "scores-returned", "mask-without-effect")
+
+
+def from_the_softmax() -> tuple[Mistake, ...]:
+    """The softmax's mistakes, in attention that is right otherwise."""
+    chosen: list[Mistake] = []
+    for m in WEIGHTS:
+        tried = sum(other.id == m.id for other in chosen)
+        if m.id not in OF_THE_SOFTMAX_ALONE and tried < SHOWN.get(m.id, 2):
+            chosen.append(replace(m, implementation=attending(weights=m.implementation)))
+    return tuple(chosen)
+
+
+ATTENTION = (
+    *from_the_softmax(),
+    *ways(
+        "mask-without-effect",
+        "the mask has no effect: it is not used, or not handed on to masked_softmax, or the result "
+        "of masked_fill, which is a new tensor, is not assigned.",
+        "hand it on: masked_softmax(scores, mask).",
+        without_mask,
+        attending(weights=masked(lambda s, m: torch.softmax(s, dim=-1).masked_fill(empty(m), 0))),
+    ),
+    *ways(
+        "mask-needed",
+        "the function cannot be called without a mask.",
+        "give the argument a default: def masked_attention(q, k, v, mask=None).",
+        masked_attention,
+    ),
+    *ways(
+        "not-scaled",
+        "the scores are not divided by √d_k.",
+        "divide by math.sqrt(q.shape[-1]) before the softmax.",
+        *scoring(products),
+    ),
+    *ways(
+        "divided-by-size",
+        "the scores are divided by d_k, not by its root, or by the root twice.",
+        "divide once, by math.sqrt(q.shape[-1]).",
+        *scoring(lambda q, k: products(q, k) / q.shape[-1]),
+    ),
+    *ways(
+        "half-size-for-root",
+        "`d_k ** 1/2` is no root: ** comes before /, so that it is d_k, and then half of that.",
+        "write math.sqrt(d_k), or d_k ** 0.5.",
+        *scoring(
+            lambda q, k: products(q, k) / (q.shape[-1] ** 1 / 2),
+            lambda q, k: products(q, k) / q.shape[-1] ** 1 / 2,
+        ),
+    ),
+    *ways(
+        "scaled-up",
+        "the scores are multiplied by √d_k, not divided.",
+        "divide.",
+        *scoring(lambda q, k: products(q, k) * root(q)),
+    ),
+    *ways(
+        "scaled-by-other-size",
+        "the scores are divided by the root of another size than d_k.",
+        "d_k is q.shape[-1], the last size of queries and keys.",
+        *scoring(
+            lambda q, k: products(q, k) / math.sqrt(k.shape[-2]),
+            lambda q, k: products(q, k) / math.sqrt(q.shape[-2]),
+            lambda q, k: products(q, k) / math.sqrt(q.shape[1]),
+        ),
+        lambda q, k, v, mask=None: right_mix(
+            right_weights(products(q, k) / math.sqrt(v.shape[-1]), mask), q, k, v, mask
+        ),
+    ),
+    *ways(
+        "scaled-after-softmax",
+        "the weights are divided by √d_k after the softmax, so that they do not sum to 1.",
+        "divide the scores, before the softmax.",
+        *mixing(
+            lambda w, q, k, v, m: (
+                (x := right_weights(products(q, k), m) / root(q)) @ v,
+                x,
+            ),
+            lambda w, q, k, v, m: (w / root(q) @ v, w / root(q)),
+            lambda w, q, k, v, m: (w @ v / root(q), w),
+        ),
+    ),
+    *ways(
+        "keys-reshaped",
+        "k is reshaped, not transposed: the rows that come out are no keys.",
+        "swap the last two axes with k.transpose(-2, -1).",
+        *scoring(reshaped_keys),
+    ),
+    *ways(
+        "all-axes-reversed",
+        "`.T` reverses every axis of k; it is right for two axes only.",
+        "swap the last two axes with k.transpose(-2, -1).",
+        *scoring(reversed_keys),
+    ),
+    *ways(
+        "fixed-number-of-axes",
+        "the code is written for a fixed number of axes, and … stands for any number.",
+        "count axes from the end: -1 and -2.",
+        *scoring(
+            lambda q, k: q @ k.transpose(1, 2) / root(q),
+            lambda q, k: q @ k.transpose(2, 3) / root(q),
+            lambda q, k: torch.bmm(q, k.transpose(1, 2)) / root(q),
+        ),
+    ),
+    *ways(
+        "keys-not-transposed",
+        "k has to be turned before it is multiplied.",
+        "swap its last two axes: k.transpose(-2, -1).",
+        *scoring(lambda q, k: q @ k / root(q)),
+    ),
+    *ways(
+        "queries-with-themselves",
+        "queries are scored against queries; k is not used.",
+        "use k as the second factor.",
+        *scoring(lambda q, k: right_scores(q, q)),
+    ),
+    *ways(
+        "queries-and-keys-swapped",
+        "queries and keys have changed roles.",
+        "score q against k: rows are queries, columns keys.",
+        *scoring(lambda q, k: right_scores(k, q)),
+    ),
+    *ways(
+        "keys-and-values-swapped",
+        "keys and values have changed roles: queries are scored against v, and k is mixed.",
+        "score q against k, mix v.",
+        lambda q, k, v, mask=None: attending()(q, v, k, mask),
+    ),
+    *ways(
+        "keys-masked",
+        "the keys themselves are set to 0. Their scores are 0 then, and e⁰ = 1 is a weight.",
+        "mask the scores, with −∞.",
+        keys_masked,
+    ),
+    *ways(
+        "weights-before-mask-returned",
+        "the weights that are returned know nothing of the mask.",
+        "return the weights that mixed the values.",
+        weights_of_all_returned,
+    ),
+    *ways(
+        "scores-returned",
+        "the scores are returned in the place of the weights.",
+        "return what the softmax made of them.",
+        scores_returned,
+    ),
+    *ways(
+        "output-repaired",
+        "NaN is taken out of the output and stays in the weights, and NaN comes back through the "
+        "gradients.",
+        "keep it from arising, in the softmax: masked_softmax(scores, mask).",
+        output_repaired,
+    ),
+    *ways(
+        "causal-too",
+        "later keys are hidden even where the mask allows them: attention is causal only if the "
+        "mask says so.",
+        "use the mask that you are given, and no other.",
+        causal_too,
+    ),
+    *ways(
+        "weights-transposed",
+        "the transposed weights multiply v: each value collects from all queries.",
+        "write weights @ v: row i of the weights belongs to query i.",
+        *mixing(
+            lambda w, q, k, v, m: (turned(w) @ v, w),
+            lambda w, q, k, v, m: (w @ v, turned(w)),
+        ),
+    ),
+    *ways(
+        "keys-mixed",
+        "the keys are mixed where the values should be.",
+        "multiply the weights with v.",
+        *mixing(lambda w, q, k, v, m: (w @ k, w)),
+    ),
+    *ways(
+        "queries-mixed",
+        "the queries are mixed where the values should be.",
+        "multiply the weights with v.",
+        *mixing(lambda w, q, k, v, m: (w @ q, w)),
+    ),
+    *ways(
+        "results-swapped",
+        "weights and output are returned in the wrong order.",
+        "return output, weights.",
+        *mixing(lambda w, q, k, v, m: (w, w @ v)),
+    ),
+    *ways(
+        "output-only",
+        "only the output is returned.",
+        "return both: output, weights.",
+        *mixing(lambda w, q, k, v, m: w @ v),
+    ),
+    *ways(
+        "gradient-cut",
+        "the weights are cut from the graph of gradients, so that queries and keys cannot learn.",
+        "leave .detach(), .data and no_grad out.",
+        *mixing(
+            lambda w, q, k, v, m: (w.detach() @ v, w),
+            lambda w, q, k, v, m: (w.detach() @ v, w.detach()),
+            lambda w, q, k, v, m: (w @ v, w.detach()),
+            lambda w, q, k, v, m: (w @ v.detach(), w),
+        ),
+    ),
+    *ways(
+        "size-one-squeezed",
+        "an axis of length 1 was removed, and it was one of the result's.",
+        "leave squeeze() out.",
+        *mixing(lambda w, q, k, v, m: ((w @ v).squeeze(), w.squeeze())),
+    ),
+    *ways(
+        "changed-input",
+        "an input is changed in place, and the caller still needs it.",
+        "make a new tensor: q / 2 does, q /= 2 does not.",
+        query_scaled_in_place,
+        value_zeroed_in_place,
+        mask_turned_in_place,
+    ),
+)
