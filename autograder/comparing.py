@@ -22,6 +22,8 @@ UNITS = 16
 # Below this, relative to the result's largest number, a difference is a matter of taste even
 # in float64: an epsilon of 1e-8 in a denominator is nobody's mistake. One of 1e-7 is beyond it.
 FLOOR = 2e-8
+# A root of d_k that is held in float32 is off by this share, and so are the scores.
+ROOT = 6.5e-8
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,9 @@ def tolerance(case: Case, expected: np.ndarray, *dtypes: str, size: float = 1.0)
     """
     epsilon = max((_epsilon(name) for name in case.dtypes.union(dtypes)), default=0.0)
     finite = np.abs(expected[np.isfinite(expected)])
+    root = ROOT * size * (1 + case.magnitude) if case.scaled else 0.0
     size = max(size, float(finite.max()) if finite.size else 0.0)
-    return max(UNITS * epsilon * max(size, case.magnitude), FLOOR * size)
+    return max(UNITS * epsilon * max(size, case.magnitude), FLOOR * size, root)
 
 
 @functools.cache

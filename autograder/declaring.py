@@ -27,6 +27,8 @@ class Case:
         only (arrays, tensors, numbers, strings, None, and tuples of these), because
         they travel to the sandbox.
     magnitude: the largest |score| that arises; rounding errors grow with it.
+    scaled: whether scores are divided by a root. A correct version may hold it in float32, as
+        torch.sqrt(torch.tensor(d_k)) does, whatever the dtype of the inputs.
     mentions: where the reference raises ValueError, the words (usually numbers) that
         the learner's message must contain.
     """
@@ -35,6 +37,7 @@ class Case:
     purpose: str
     arguments: Mapping[str, Any]
     magnitude: float = 1.0
+    scaled: bool = False
     mentions: tuple[str, ...] = ()
 
     @functools.cached_property

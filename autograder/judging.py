@@ -6,7 +6,7 @@ What a verdict says beyond that, the name of the mistake, is found in `recognisi
 
 import contextlib
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from autograder.declaring import Case, Exercise, Observation, Observations
 from autograder.expecting import expected_observations, make_cases
 from autograder.observing import function_of, observe, unwarned
 from autograder.recognising import recognise, size
-from autograder.recording import attribute
+from autograder.recording import attribute, torch_if_loaded
 from autograder.verdicts import Example, Outcome, Verdict
 
 DEFAULT_SEED = 2017  # the year of "Attention Is All You Need"
@@ -41,15 +41,31 @@ def judge(name: str, implementation: object, *, seed: int = DEFAULT_SEED) -> Ver
     """
     exercise = exercises.find(name)
     seed = _checked_seed(seed)
-    observations = observe(exercise, implementation, make_cases(exercise, seed))
     home = attribute(function_of(implementation), "__globals__")
     known = home if isinstance(home, dict) else {}
-    return judge_observations(
-        exercise,
-        observations,
-        seed,
-        lambda helper: helper not in known or judge(helper, known[helper], seed=seed).correct,
-    )
+    with single_threaded():
+        observations = observe(exercise, implementation, make_cases(exercise, seed))
+        return judge_observations(
+            exercise,
+            observations,
+            seed,
+            lambda helper: helper not in known or judge(helper, known[helper], seed=seed).correct,
+        )
+
+
+@contextlib.contextmanager
+def single_threaded() -> Iterator[None]:
+    """One thread for torch inside the block: tensors as small as ours only wait for more."""
+    torch = torch_if_loaded()
+    threads = torch.get_num_threads() if torch is not None else 1
+    if threads == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def judge_observations(

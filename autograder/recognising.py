@@ -36,7 +36,7 @@ def recognise(
     return replace(verdict, mistake=mistake.id, why=mistake.happened, advice=mistake.advice)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Known:
     """A declared mistake, observed on the cases of a seed as far as somebody asked."""
 
@@ -82,23 +82,26 @@ def _closest(
         if difference(exercise, case, expected[case.name], seen.get(case.name)) is not None
     ]
     tried = [case for case in failing if case.name in seen]
-    first = sorted(tried, key=size)[:FIRST]
     best = (0.5, False, 0)
     closest = None
-    for known in _known(exercise.name, seed):
-        if not any(_alike(case, seen[case.name], *known.on(case)) for case in first):
-            continue
-        alike = [case for case in tried if _alike(case, seen[case.name], *known.on(case))]
-        concerned = [case for case in cases if case in failing or known.on(case)[1]]
-        telling = sum(
-            _telling(case, seen[case.name], known.on(case)[0], expected[case.name])
-            for case in alike
-        )
-        share, explains_all = len(alike) / len(concerned), len(alike) == len(failing)
-        if explains_all:
-            share = max(share, 0.5)  # the mistake is made, if only for some inputs
-        if telling and (share, explains_all, telling) > best:
-            best, closest = (share, explains_all, telling), known.mistake
+    waiting = list(_known(exercise.name, seed))
+    for first in sorted(tried, key=size)[:FIRST]:
+        candidates = [k for k in waiting if _alike(first, seen[first.name], *k.on(first))]
+        waiting = [known for known in waiting if known not in candidates]
+        for known in candidates:
+            alike = [case for case in tried if _alike(case, seen[case.name], *known.on(case))]
+            concerned = [case for case in cases if case in failing or known.on(case)[1]]
+            telling = sum(
+                _telling(case, seen[case.name], known.on(case)[0], expected[case.name])
+                for case in alike
+            )
+            share, explains_all = len(alike) / len(concerned), len(alike) == len(failing)
+            if explains_all:
+                share = max(share, 0.5)  # the mistake is made, if only for some inputs
+            if telling and (share, explains_all, telling) > best:
+                best, closest = (share, explains_all, telling), known.mistake
+        if best[0] == 1.0:
+            break  # who differs on this case cannot come closer
     return closest
 
 

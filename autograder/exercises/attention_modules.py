@@ -29,7 +29,7 @@ def _case(rng: RNG, name: str, purpose: str, d_model: int, num_heads: int, **mor
     arguments.update(
         {key: tensor(v) if isinstance(v, np.ndarray) else v for key, v in more.items()}
     )
-    return Case(name, purpose, arguments, magnitude, mentions)
+    return Case(name, purpose, arguments, magnitude, scaled=True, mentions=mentions)
 
 
 def self_cases(rng: RNG) -> Sequence[Case]:

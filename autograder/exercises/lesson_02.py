@@ -56,6 +56,7 @@ def scaled_dot_product_attention_cases(rng: np.random.Generator) -> Sequence[Cas
             inputs.purpose,
             {"q": tensor(inputs.q), "k": tensor(inputs.k), "v": tensor(inputs.v)},
             magnitude=inputs.magnitude(divisor=math.sqrt(inputs.q.shape[-1])),
+            scaled=True,
         )
         for inputs in attention_inputs(rng)
     )

@@ -212,7 +212,7 @@ def multi_head_attention_with_output_cases(rng: np.random.Generator) -> Sequence
         tensors = dict(zip(names, map(tensor, inputs), strict=True))
         arguments = {**tensors, "num_heads": num_heads}
         magnitude = largest(num_heads, *inputs) if not mentions else 1.0
-        return Case(name, purpose, arguments, magnitude, mentions)
+        return Case(name, purpose, arguments, magnitude, scaled=True, mentions=mentions)
 
     def inputs(
         batch: int, n: int, d_model: int, keys: int, values: int, dtype: type = np.float64

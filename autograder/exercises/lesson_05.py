@@ -242,7 +242,8 @@ def attention_case(
     tensors["mask"] = None if mask is None else tensor(mask)
     scores = float(np.abs(q.astype(np.float64) @ np.swapaxes(k, -1, -2)).max())
     largest_value = max(1.0, float(np.abs(v).max()))
-    return Case(name, purpose, tensors, magnitude=scores / math.sqrt(q.shape[-1]) * largest_value)
+    magnitude = scores / math.sqrt(q.shape[-1]) * largest_value
+    return Case(name, purpose, tensors, magnitude, scaled=True)
 
 
 def masked_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
