@@ -27,6 +27,7 @@ ADVICE = {
     "frozen-parameter": "leave requires_grad as nn.Linear sets it.",
     "wrong-parameter-shape": "all heads share d_model features: write nn.Linear(d_model, d_model).",
     "not-allowed": "write it yourself, from exp() and sums, products and transposes.",
+    "needless-error": "raise only where the inputs do not fit; those shown below do.",
     "UnboundLocalError": "give every variable a value on every way through the function.",
     "NotImplementedError": "it is still raised for some inputs; put code in its place.",
     "RecursionError": "the function calls itself without an end; call the one that you mean.",
@@ -75,6 +76,15 @@ WORDS = (
         "Python's own max(), min() and if compare single numbers: use x.max(axis=-1) or np.where.",
     ),
     (
+        r"(too many|not enough) values to unpack",
+        "count the axes, the batch too: `batch, n, d_model = x.shape` takes three, and "
+        "x.shape[-1] works for any number.",
+    ),
+    (
+        r"'tuple' object has no attribute|must be Tensor, not tuple|not tuple",
+        "attention returns two things, output and weights: take them apart, `output, weights = …`.",
+    ),
+    (
         r"view size is not compatible",
         "after a transpose, `view` finds no rows that lie together: write .reshape(…), and keep "
         "the transpose.",
@@ -90,6 +100,14 @@ WORDS = (
     (
         r"could not be broadcast|broadcast a dimension|broadcastable",
         "print the shapes on both sides; keepdims=True keeps an axis that was summed over.",
+    ),
+    (
+        r"missing the required .forward. function",
+        "a helper module has no method forward: check its spelling and indentation.",
+    ),
+    (
+        r"Boolean value of Tensor",
+        "a tensor has no truth value of its own: write `is None`, not `or` or `if x:`.",
     ),
     (
         r"'NoneType'",
@@ -108,12 +126,19 @@ def advise(exercise: Exercise, verdict: Verdict, observations: Observations) -> 
     if verdict.outcome == "wrong type" and "a tuple of" in verdict.what and exercise.is_class:
         return "look at what each return line returns: one thing, or two when two are asked for."
     if "a list of" in verdict.what or "a tuple of" in verdict.what:
-        return "wrap it: np.array(...)." if exercise.lesson <= 1 else "wrap it: torch.stack(...)."
+        return _about_several(exercise, verdict)
     if exercise.lesson >= 2 and "has dtype float32" in verdict.what:
         return "new tensors are float32 unless told otherwise: torch.zeros(…, dtype=x.dtype)."
+    if verdict.outcome == "not allowed" and exercise.lesson >= 2:
+        given = "what the notebook gives you, or " if exercise.lesson >= 3 else ""
+        return f"use {given}torch.softmax and products."
     for kind in (verdict.mistake or "", verdict.outcome):
         if kind in ADVICE:
             return ADVICE[kind]
+    if "not exactly 0" in verdict.what:
+        return "fill −∞ into hidden scores before the softmax: the weights are 0 then, exactly."
+    if "nearly right" in verdict.what:
+        return "look for an epsilon in a denominator, or for a step in a lower precision."
     return f'compare yours with the expected numbers below. hint("{exercise.name}") gives a nudge.'
 
 
@@ -123,11 +148,26 @@ def _about_problem(exercise: Exercise, problem: Problem, mistake: str) -> str:
         return _about_name(exercise, name.group(1))
     if mistake in ADVICE:
         return ADVICE[mistake]
+    optional = re.findall(r"(\w+)=None", exercise.signature)
+    if "NoneType" in problem.message and optional:
+        return f"{' or '.join(optional)} is None when it is left out: ask `is None` first."
     for words, advice in WORDS:
         if re.search(words, problem.message):
             return advice
     follow = f"the inputs of one failing call are shown below: follow {exercise.name} on them."
     return ADVICE.get(problem.type, follow)
+
+
+def _about_several(exercise: Exercise, verdict: Verdict) -> str:
+    """A list or a tuple came back where one thing is asked for."""
+    if exercise.lesson <= 1:
+        return "wrap it: np.array(...)."
+    wanted = verdict.example.expected if verdict.example else None
+    if wanted is not None and wanted.dtype == "bool":
+        return "make a tensor of it: torch.tensor(...)."
+    if "a tuple of 2" in verdict.what and "attention" in exercise.name:
+        return f"return the {exercise.returns[0]} alone, without the weights."
+    return "wrap it: torch.stack(...)."
 
 
 def _about_name(exercise: Exercise, name: str) -> str:

@@ -4,12 +4,13 @@ Pure functions of plain data: nothing here calls student code or the reference.
 """
 
 import functools
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from autograder.declaring import PARAMETERS, Case, Exercise, Observation, Value
+from autograder.declaring import PARAMETERS, Case, Exercise, Observation, Problem, Value
 from autograder.phrasing import sentence, shape_sentence, type_sentence, values_sentence, worst
 from autograder.registering import compare_parameters
 
@@ -24,6 +25,10 @@ UNITS = 16
 FLOOR = 2e-8
 # A root of d_k that is held in float32 is off by this share, and so are the scores.
 ROOT = 6.5e-8
+SCORES = 1e4  # of larger scores a softmax picks one, and their rounding does not show
+# What Python itself says in a ValueError, where code takes its inputs apart: nobody's refusal.
+PYTHONS_OWN = re.compile(r"(too many|not enough) values to unpack|math domain error")
+REFUSALS = frozenset(("ValueError", "AssertionError"))
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ def tolerance(case: Case, expected: np.ndarray, *dtypes: str, size: float = 1.0)
     """
     epsilon = max((_epsilon(name) for name in case.dtypes.union(dtypes)), default=0.0)
     finite = np.abs(expected[np.isfinite(expected)])
-    root = ROOT * size * (1 + case.magnitude) if case.scaled else 0.0
+    root = ROOT * size * (1 + min(case.magnitude, SCORES)) if case.scaled else 0.0
     size = max(size, float(finite.max()) if finite.size else 0.0)
     return max(UNITS * epsilon * max(size, case.magnitude), FLOOR * size, root)
 
@@ -105,7 +110,11 @@ def difference(
     if expected.problem is not None:
         return _expected_problem(exercise, case, seen)
     if seen.problem is not None:
-        return Difference("error", _problem_sentence(exercise, seen))
+        said = _problem_sentence(exercise, seen)
+        if _refuses(seen.problem):
+            said = f"{said}\nThese inputs are allowed: nothing should be raised."
+            return Difference("error", said, "needless-error")
+        return Difference("error", said)
     if PARAMETERS in expected.values:  # without the right ones, nothing else was looked at
         found = _parameters_difference(exercise, expected, seen)
         if found is not None:
@@ -117,15 +126,33 @@ def difference(
         size = gradients if part.startswith(GRADIENT) else 1.0
         found = _part_difference(exercise, case, part, value, seen.values[part], size)
         if found is not None:
-            return found
+            return _after_change(exercise, seen, found)
     if seen.changed:
-        names = " and ".join(seen.changed)
-        return Difference(
-            "wrong values",
-            f"{exercise.name} changes its input {names} in place, and the caller still needs it.",
-            "changed-input",
-        )
+        return Difference("wrong values", _changed_sentence(exercise, seen), "changed-input")
     return None
+
+
+def _changed_sentence(exercise: Exercise, seen: Observation) -> str:
+    names = " and ".join(seen.changed)
+    return f"{exercise.name} changes its input {names} in place, and the caller still needs it."
+
+
+def _after_change(exercise: Exercise, seen: Observation, found: Difference) -> Difference:
+    """Wrong values of code that changes its inputs: the change may be what makes them wrong."""
+    if not seen.changed or found.outcome != "wrong values":
+        return found
+    what = f"{found.what} And {_changed_sentence(exercise, seen)}"
+    return replace(found, what=what, mistake="changed-input")
+
+
+def _refuses(problem: Problem) -> bool:
+    """Whether this is an error that the learner's own function raises about its inputs."""
+    return (
+        problem.type in REFUSALS
+        and problem.raised_in == problem.function
+        and problem.line.startswith(("raise", "assert", "if"))
+        and not PYTHONS_OWN.search(problem.message)
+    )
 
 
 def _parameters_difference(
@@ -164,7 +191,11 @@ def _expected_problem(exercise: Exercise, case: Case, seen: Observation) -> Diff
             f"{exercise.name} should refuse these inputs with a ValueError; yours takes them.",
             "no-value-error",
         )
-    if not {"ValueError", "AssertionError"} & {problem.type, *problem.parents}:
+    refused = REFUSALS & {problem.type, *problem.parents}
+    if refused and PYTHONS_OWN.search(problem.message):
+        said = f"{_problem_sentence(exercise, seen)}\nPython itself says that, before anything "
+        return Difference("error", f"{said}was refused.", "other-error")
+    if not refused:
         said = f"{_problem_sentence(exercise, seen)}\nThese inputs call for a ValueError."
         return Difference("error", said, "other-error")
     missing = [word for word in case.mentions if word not in problem.message]
@@ -266,11 +297,19 @@ def _text_difference(part: str, expected: Value, seen: Value) -> Difference | No
 def agrees(case: Case, seen: Observation, other: Observation) -> bool:
     """Whether two wrong implementations did the same on a case, up to rounding.
 
+    Tensors of different float dtypes do not: what a wrong dtype comes with says nothing of why.
     Two exceptions agree whatever their words: the same mistake written with `@` or with
     einsum fails with other messages. Callers ask for agreement in values as well.
     """
     if seen.problem is not None or other.problem is not None:
         return seen.problem is not None and other.problem is not None
     return set(seen.values) == set(other.values) and all(
-        close(case, seen.values[part], other.values[part]) for part in seen.values
+        _one_precision(seen.values[part], other.values[part])
+        and close(case, seen.values[part], other.values[part])
+        for part in seen.values
     )
+
+
+def _one_precision(a: Value, b: Value) -> bool:
+    floats = "float" in a.dtype and "float" in b.dtype
+    return not (a.kind == b.kind == "tensor" and floats) or a.dtype == b.dtype

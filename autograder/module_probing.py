@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from autograder.declaring import NO_MODULE, Value
 from autograder.recording import describe, is_tensor
+from autograder.refusing import BY_NAME
 from autograder.watching import watched
 
 PROJECTIONS = ("W_q", "W_k", "W_v", "W_o")
@@ -33,13 +34,13 @@ def words(text: str) -> Value:
 
 
 def build(implementation: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-    """A module, built with the arguments in their order, as far as they are given."""
+    """A module, built with the arguments that are given."""
     with watched():
         return call(implementation, implementation, arguments, required=2)
 
 
 def run(module: Any, arguments: Mapping[str, Any]) -> Any:
-    """Call a module with the arguments in their order."""
+    """Call a module with the arguments that are given."""
     with watched():
         return call(module, type(module).forward, arguments, required=1, skip=1)
 
@@ -51,22 +52,23 @@ def call(
     required: int,
     skip: int = 0,
 ) -> Any:
-    """Call by position, or with all but the first few by name where that alone fits.
+    """Call by position, apart from what people give by name, such as mask=….
 
-    By position first, so that a learner's own names of arguments do not matter. declared: what
-    has the signature; skip: how many arguments stand there before those given (self).
+    Where that does not fit, all but the first few are given by name. declared: what has the
+    signature; skip: how many arguments stand there before those given (self).
     """
-    values = list(arguments.values())
-    if by_position(declared, len(values) + skip):
-        return function(*values)
+    named = {name: value for name, value in arguments.items() if name in BY_NAME}
+    values = [value for name, value in arguments.items() if name not in BY_NAME]
+    if by_position(declared, len(values) + skip, tuple(named)):
+        return function(*values, **named)
     return function(*values[:required], **dict(list(arguments.items())[required:]))
 
 
 @functools.lru_cache(maxsize=64)
-def by_position(declared: Any, count: int) -> bool:
-    """Whether a function takes so many arguments by position."""
+def by_position(declared: Any, count: int, names: Sequence[str] = ()) -> bool:
+    """Whether a function takes so many arguments by position, and these by name."""
     try:
-        inspect.signature(declared).bind(*range(count))
+        inspect.signature(declared).bind(*range(count), **dict.fromkeys(names))
     except TypeError:
         return False
     except Exception:  # no signature; calling it will tell
@@ -91,7 +93,7 @@ def list_parameters(module: Any) -> Value:
         return words(NO_MODULE)
     lines = []
     first: dict[int, str] = {}
-    for name, parameter in nn.Module.named_parameters(module, remove_duplicate=False):
+    for name, parameter in named_parameters(module).items():
         line = f"{name} {tuple(parameter.shape)}"
         if id(parameter) in first:
             line += f", the same as {first[id(parameter)]}"
@@ -102,13 +104,26 @@ def list_parameters(module: Any) -> Value:
     return words("\n".join(sorted(lines)))
 
 
+def named_parameters(module: Any) -> dict[str, nn.Parameter]:
+    """All parameters by name; a projection that is kept in a list as well is named once."""
+    named = dict(nn.Module.named_parameters(module, remove_duplicate=False))
+    own = {id(p) for name, p in named.items() if name.partition(".")[0] in PROJECTIONS}
+    return {
+        name: parameter
+        for name, parameter in named.items()
+        if name.partition(".")[0] in PROJECTIONS or id(parameter) not in own
+    }
+
+
 def has_its_projections(module: Any, d_model: int, bias: bool) -> bool:
     """Whether the module's parameters are those of four nn.Linear(d_model, d_model), no others."""
     if not issubclass(type(module), nn.Module):
         return False
     sizes = {"weight": (d_model, d_model), **({"bias": (d_model,)} if bias else {})}
     wanted = {f"{each}.{kind}": size for each in PROJECTIONS for kind, size in sizes.items()}
-    return {n: tuple(p.shape) for n, p in nn.Module.named_parameters(module)} == wanted
+    own = named_parameters(module)
+    single = len({id(parameter) for parameter in own.values()}) == len(own)
+    return single and {name: tuple(p.shape) for name, p in own.items()} == wanted
 
 
 def projections_of(module: Any) -> dict[str, nn.Parameter]:
@@ -130,16 +145,58 @@ def fill(module: Any, seed: int) -> None:
             parameter.copy_(numbers / parameter.shape[-1] ** 0.5)
 
 
-def start_of(module: Any) -> Value:
-    """What the numbers of a module that was just built look like, in words."""
+def start_of(module: Any, second: Any) -> Value:
+    """What the numbers of a module that was just built look like, beside a second one's."""
     found = []
+    others = projections_of(second)
     for name, parameter in projections_of(module).items():
-        numbers = parameter.detach().numpy()
+        if parameter.device.type == "meta":
+            return words(f"{name} is on the meta device, without numbers")
+        numbers = parameter.detach().cpu().numpy()
         if not np.isfinite(numbers).all():
             found.append(f"{name} is not finite")
         elif name.endswith("weight") and numbers.size > 1 and (numbers == numbers.flat[0]).all():
             found.append(f"all numbers of {name} are the same")
+        elif others.get(name) is parameter:
+            found.append(f"{name} is one and the same object in two modules")
+        elif name.endswith("weight") and numbers.size > 1 and _equal(parameter, others.get(name)):
+            found.append(f"{name} is the same in every module that is built")
     return words(", ".join(found) or "finite, and not all the same")
+
+
+def _equal(one: Tensor, other: Tensor | None) -> bool:
+    return other is not None and one.shape == other.shape and bool((one == other).all())
+
+
+# What a call leaves behind.
+
+
+@contextlib.contextmanager
+def left_alone(module: Any, seen: list[str]) -> Iterator[None]:
+    """Add to `seen`, in words, what a call in the block changes in the module itself."""
+    before = projections_of(module)
+    modes = {name: part.training for name, part in nn.Module.named_modules(module)}
+    yield
+    after = projections_of(module)
+    seen += [f"{name} is another object" for name in before if after.get(name) is not before[name]]
+    for name, part in nn.Module.named_modules(module):
+        if part.training != modes.get(name, part.training):
+            mode = "training" if part.training else "evaluation"
+            seen.append(f"{name or 'the module'} is in {mode} mode")
+
+
+def chance_of(call: Callable[[], Any]) -> tuple[str, Any]:
+    """Whether a call sets torch's generator to a seed of its own, in words, and its result.
+
+    Called twice, from two states of the generator, after which it may not be in the same one.
+    """
+    states = []
+    for seed in (1, 2):
+        torch.default_generator.manual_seed(seed)
+        result = call()
+        states.append(torch.default_generator.get_state())
+    same = torch.equal(*states)
+    return "set to the same seed by each call" if same else "not set by a call", result
 
 
 # What is done with a module before it is called: each takes the class's maker, the module and
@@ -204,15 +261,23 @@ def describe_dropout(draws: Tensor, plain: Tensor) -> str:
     draws: as `read_off` gives them, one draw for each entry of the batch. plain: the same
     without dropout, (n_q, num_heads, 2, n_k).
     """
+    if not torch.isfinite(draws).all():
+        return "the output is not finite"
     ratio = draws / plain
     if not torch.isfinite(ratio).all():
-        return "the weights cannot be read off the output"
+        return "the weights are not those of evaluation, with some of them dropped"
     if (ratio[..., 0, :] - ratio[..., 1, :]).abs().max() > 1e-3:
         return "numbers are left out elsewhere than in the weights"
     dropped = ratio.abs() < 1e-6
     kept = ratio[~dropped]
-    if not len(kept) or kept.max() - kept.min() > 1e-3 * kept.max().abs():
-        return "weights change by other factors than one, the same for all that are kept"
+    if not len(kept):
+        return "all weights are dropped"
+    if kept.max() - kept.min() > 1e-3 * kept.max().abs():
+        sums = (draws.sum(-1) / plain.sum(-1))[~dropped.all(-1)]
+        ones = ", and the others sum to 1 again" if (sums - 1).abs().max() < 1e-3 else ""
+        if dropped.any():
+            return f"weights are dropped{ones or ', and the others change by several factors'}"
+        return f"no weight is dropped; weights change by several factors{ones and ', and sum to 1'}"
     factor = f"{float(kept.mean()):.2f} times what they are without dropout"
     if not dropped.any():
         return f"no weight is dropped; the weights are {factor}"

@@ -24,6 +24,7 @@ from autograder.recording import (
     printable,
     record,
     record_problem,
+    torch_if_loaded,
 )
 from autograder.refusing import refusal
 from autograder.watching import left_to_probe, watched
@@ -82,7 +83,7 @@ def observe_case(exercise: Exercise, implementation: Callable[..., Any], case: C
     output = _BoundedText()
     called: set[str] = set()
     observation = Observation()
-    with _quiet(output), left_to_probe(exercise.not_allowed, called):
+    with _quiet(output), as_usual(), left_to_probe(exercise.not_allowed, called):
         try:
             observation = exercise.probe(implementation, case)
         except KeyboardInterrupt:
@@ -122,6 +123,36 @@ def unwarned() -> Iterator[None]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
+
+
+@contextlib.contextmanager
+def as_usual() -> Iterator[None]:
+    """Torch's defaults inside the block, whatever the notebook has set, and its own put back after.
+
+    Student code may change them as well, in its cells or in the call.
+    """
+    torch = torch_if_loaded()
+    if torch is None:
+        yield
+        return
+    dtype, device = torch.get_default_dtype(), torch.get_default_device()
+    gradients = torch.is_grad_enabled()
+    deterministic = torch.get_deterministic_debug_mode()
+    torch.set_grad_enabled(True)
+    if dtype != torch.float32:
+        torch.set_default_dtype(torch.float32)
+    if device.type != "cpu":
+        torch.set_default_device(None)
+    try:
+        yield
+    finally:
+        torch.set_grad_enabled(gradients)
+        if torch.get_default_dtype() != dtype:
+            torch.set_default_dtype(dtype)
+        if torch.get_default_device() != device:
+            torch.set_default_device(None if device.type == "cpu" else device)
+        if torch.get_deterministic_debug_mode() != deterministic:
+            torch.set_deterministic_debug_mode(deterministic)
 
 
 @contextlib.contextmanager

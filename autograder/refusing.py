@@ -11,6 +11,9 @@ from typing import Any
 from autograder.declaring import Exercise, names_in
 from autograder.recording import attribute, describe, type_name
 
+# Arguments of modules that people give by name, and so do the checks.
+BY_NAME = ("dropout", "bias", "mask", "need_weights")
+
 
 def refusal(exercise: Exercise, implementation: object) -> str:
     """Why this object cannot be called as the exercise's function or class, or ""."""
@@ -97,7 +100,11 @@ def _of_call(
     count = f"{len(expected)} argument{'' if len(expected) == 1 else 's'}"
     required = [p for p in signature.parameters.values() if p.default is p.empty]
     note = " Arguments of your own need a default value."
-    if not all_given and _takes(function, wanted, skip, all_given=True):
+    given = [] if all_given else [each for each in expected if each in BY_NAME]
+    unknown = [each for each in given if not _binds_name(signature, each)]
+    if unknown:
+        note = f" It is called with {' and '.join(f'{each}=…' for each in given)}, by name."
+    elif not all_given and _takes(function, wanted, skip, all_given=True):
         note = " What has a default value there needs one in yours."
     elif len(required) <= len(expected) + skip:
         note = ""
@@ -108,7 +115,8 @@ def _of_call(
 def _takes(function: Callable[..., Any], wanted: str, skip: int, all_given: bool) -> bool:
     """Whether the function takes the arguments of a signature, by position.
 
-    Unless all are given, those with a default may be left out, or be given by name.
+    Unless all are given, those with a default may be left out, some are given by name, and all
+    of them may be.
     """
     try:
         signature = inspect.signature(function)
@@ -116,10 +124,23 @@ def _takes(function: Callable[..., Any], wanted: str, skip: int, all_given: bool
         return True
     names = names_in(wanted)
     required = len(names) - wanted.count("=")
-    least = names if all_given else names[:required]
-    by_name = {} if all_given else dict.fromkeys(names[required:])
+    least = names[:required]
+    if all_given:
+        return _binds(signature, skip, names, {})
+    named = dict.fromkeys(name for name in names[required:] if name in BY_NAME)
+    by_position = [name for name in names if name not in named]
     return _binds(signature, skip, least, {}) and (
-        _binds(signature, skip, names, {}) or _binds(signature, skip, least, by_name)
+        _binds(signature, skip, by_position, named)
+        or _binds(signature, skip, least, dict.fromkeys(names[required:]))
+    )
+
+
+def _binds_name(signature: inspect.Signature, name: str) -> bool:
+    kinds = [(p.kind, p.name) for p in signature.parameters.values()]
+    return any(
+        kind is inspect.Parameter.VAR_KEYWORD
+        or (own == name and kind is not inspect.Parameter.POSITIONAL_ONLY)
+        for kind, own in kinds
     )
 
 

@@ -16,6 +16,8 @@ from autograder.exercises.mask_inputs import (
     BOTH,
     EMPTY,
     EMPTY_SENTENCE,
+    EQUAL_NO_MASK,
+    EQUAL_PADDING,
     FAR_BELOW,
     FOR_ALL,
     HALF,
@@ -23,6 +25,7 @@ from autograder.exercises.mask_inputs import (
     ORDER,
     PADDING,
     PER_HEAD,
+    PER_SENTENCE_AND_HEAD,
     TEMPTING,
     Mask,
     far_below,
@@ -73,6 +76,33 @@ def masks(probe: Probe) -> Probe:
     return noting
 
 
+def hides(probe: Probe) -> Probe:
+    """The probe, recording beside the weights whether those of hidden keys are exactly 0.
+
+    A weight of 1e-9 equals 0 as far as rounding goes, and still lets a key through.
+    """
+
+    def noting(implementation: Callable[..., Any], case: Case) -> Observation:
+        observation = probe(implementation, case)
+        if "weights" not in observation.values:
+            return observation
+        leaks = _leaks(observation.values["weights"], case.arguments["mask"])
+        said = Value("text", "not exactly 0" if leaks else "exactly 0")
+        return replace(observation, values={**observation.values, "weights of hidden keys": said})
+
+    return noting
+
+
+def _leaks(weights: Value, mask: Tensor | None) -> bool:
+    if mask is None or not isinstance(weights.data, np.ndarray):
+        return False
+    try:
+        hidden = np.broadcast_to(~mask.numpy(), weights.data.shape)
+    except ValueError:  # another shape than it should be: that is said elsewhere
+        return False
+    return bool((weights.data[hidden] != 0).any())
+
+
 # causal_mask
 
 
@@ -102,6 +132,8 @@ def causal_mask_cases(rng: np.random.Generator) -> Sequence[Case]:
             "many earlier words", "has over twice as many keys as queries.", again, 2 * again + few
         ),
         case("one new word", "has one query, the newest word, which sees every key.", 1, many),
+        case("a long text", "has hundreds of words.", 590 + few, 600 + many),
+        case("a longer text", "has over a thousand words.", 3, 1100 + many),
         case(
             "a key too few",
             "has fewer keys than queries, by one: the first query would see nothing.",
@@ -117,6 +149,15 @@ def causal_mask_cases(rng: np.random.Generator) -> Sequence[Case]:
             scarce,
             str(10 * shorter),
             str(scarce),
+        ),
+        case(
+            "no key at all",
+            "says n_k = 0, which is a number of keys, and too few; n_k is None only when it is "
+            "left out.",
+            short,
+            0,
+            str(short),
+            "0",
         ),
     )
 
@@ -162,6 +203,12 @@ def padding_mask_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("one place", "has room for one word, used or not.", shuffled(0, 1, 1), 1),
         case("int32", "has lengths in int32.", drawn(4, 0, 10, np.int32), 10),
         case("many sentences", "has many sentences.", drawn(12, 0, 11), 11),
+        case(
+            "long sentences",
+            "has sentences of up to 300 words, more than a number of eight bits can count.",
+            np.append(drawn(3, 130, 250), 290),
+            300,
+        ),
     )
 
 
@@ -267,6 +314,7 @@ def masked_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
             some(rng, 2, 3),
         ),
         case("no mask", NO_MASK, *drawn(2, n_q=4, n_k=3, d_k=5, d_v=7), None),
+        case("no mask, equal sizes", EQUAL_NO_MASK, *drawn(3, 3, n_q=3, n_k=3, d_k=3, d_v=3), None),
         case(
             "a query without keys",
             EMPTY,
@@ -292,6 +340,18 @@ def masked_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
             PER_HEAD,
             *drawn(3, 3, n_q=2, n_k=5, d_k=6, d_v=4),
             some(rng, 3, 2, 5),
+        ),
+        case(
+            "a mask per sentence and head",
+            PER_SENTENCE_AND_HEAD,
+            *drawn(2, 3, n_q=4, n_k=5, d_k=6, d_v=2),
+            some(rng, 2, 3, 4, 5),
+        ),
+        case(
+            "padding, equal sizes",
+            EQUAL_PADDING,
+            *drawn(4, 4, n_q=4, n_k=4, d_k=4, d_v=4),
+            words(rng.permutation([1, 2, 3, 4]).tolist(), 4),
         ),
         case(
             "causal and padding",
@@ -390,7 +450,7 @@ EXERCISES = (
         returns=("weights",),
         axes={"weights": MAP, "gradient of scores": MAP},
         cases=masked_softmax_cases,
-        probe=differentiates("weights", to=("scores",)),
+        probe=hides(differentiates("weights", to=("scores",))),
         hints=(
             "Which score gives a weight of exactly 0, whatever the other scores are? And what "
             "should come back if mask is None?",
@@ -414,7 +474,7 @@ EXERCISES = (
             "gradient of v": ("key", "d_v"),
         },
         cases=masked_attention_cases,
-        probe=left_out(differentiates("output", "weights", to=("q", "k", "v"))),
+        probe=left_out(hides(differentiates("output", "weights", to=("q", "k", "v")))),
         uses=("masked_softmax",),
         hints=(
             "It is the attention of lesson 02, in which one step is another. Which one?",

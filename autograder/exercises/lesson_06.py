@@ -97,6 +97,7 @@ def probe_copy(implementation: Callable[..., Any], case: Case) -> Observation:
         for parameter in theirs.parameters():
             parameter.add_(1)
     shared = any(record(p).data.tobytes() != values[n].data.tobytes() for n, p in copied.items())
+    values["theirs"] = words(", ".join(_unlike_before(theirs)) or "as it was before")
     values["memory"] = words("shared with theirs" if shared else "its own")
     values["returned value"] = record(returned)
     return Observation(values=values, changed=changed(before, after))
@@ -115,6 +116,13 @@ def _theirs(wanted: Mapping[str, Any], seed: int, dtype: torch.dtype) -> nn.Mult
     return theirs
 
 
+def _unlike_before(theirs: nn.Module) -> list[str]:
+    """What copying changed in theirs beside its numbers, in words."""
+    frozen = [name for name, each in theirs.named_parameters() if not each.requires_grad]
+    found = [f"{name} does not require gradients" for name in frozen]
+    return found + ["in evaluation mode"] * (not theirs.training)
+
+
 def _flat(module: nn.Module) -> Tensor:
     return torch.cat([parameter.detach().flatten() for parameter in module.parameters()])
 
@@ -128,15 +136,19 @@ def mask_cases(rng: np.random.Generator) -> Sequence[Case]:
         mask.flat[0], mask.flat[-1] = True, False
         return mask
 
+    every = np.ones((3, 4), dtype=bool)
+    first_hidden = np.flip(drawn(6, 3)).copy()
+
     nothing = drawn(4, 5)
     nothing[1] = False
     return (
         case("two queries, three keys", "is small enough to be read.", drawn(2, 3)),
         case("a square", "has as many queries as keys.", drawn(5, 5)),
         case("causal", "is the causal mask of four words.", np.tri(4, dtype=bool)),
-        case("more queries than keys", "has more queries than keys.", drawn(6, 3)),
+        case("more queries than keys", "has more queries than keys.", first_hidden),
         case("more keys than queries", "has more keys than queries.", drawn(3, 8)),
         case("nothing to see", "has a query that may attend to nothing.", nothing),
+        case("nothing hidden", "has a mask that is True everywhere.", every),
         case("one query", purposes.ONE_QUERY, drawn(1, 9)),
         case("not contiguous", purposes.PERMUTED, drawn(5, 4).T),
     )

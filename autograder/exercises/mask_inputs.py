@@ -18,6 +18,11 @@ PER_HEAD = (
     "has a mask of its own for each head, of shape (heads, n_q, n_k), and as many sentences as "
     "heads."
 )
+PER_SENTENCE_AND_HEAD = (
+    "has a mask of its own for each head of each sentence, of shape (batch, heads, n_q, n_k)."
+)
+EQUAL_NO_MASK = "has no mask, and as many queries as keys: even so, every query may see every key."
+EQUAL_PADDING = "has a padding mask, and as many queries as keys, so that shapes hide a mix-up."
 BOTH = "has a causal and a padding mask, joined with &."
 EMPTY = "has a query that may attend to no key at all: its weights are 0, and its gradients too."
 EMPTY_SENTENCE = "has a sentence that is all padding, beside two others that are not."

@@ -8,12 +8,14 @@ import torch
 from autograder.declaring import PARAMETERS, Case, Observation, Value
 from autograder.module_probing import (
     build,
+    chance_of,
     copied,
     describe_dropout,
     describe_evaluation,
     describe_move,
     fill,
     has_its_projections,
+    left_alone,
     let_weights_through,
     list_parameters,
     projections_of,
@@ -27,13 +29,13 @@ from autograder.module_probing import (
 )
 from autograder.observing import name_parts
 from autograder.probing import gradients
-from autograder.recording import changed, fresh, is_tensor, record
+from autograder.recording import changed, describe, fresh, is_tensor, record
 
 BUILDING = ("d_model", "num_heads", "dropout", "bias")
 CALLING = ("query", "key", "value", "mask", "need_weights")
 UNGIVEN = {"dropout": 0.0, "need_weights": False}  # else None
 SAVED, COPIED = "saved, and loaded into another module", "copied, and the original changed"
-AGAIN = "called before, with a longer text"
+AGAIN = "called before, with a longer text, and with other numbers, keys and a mask"
 MOVED, DROPOUT = "moved to another device", "called often, in training and in evaluation"
 DRAWS = 200  # texts in the batch on which dropout is watched: 6000 weights
 
@@ -57,10 +59,11 @@ def _probe(implementation: Callable[..., Any], wanted: Mapping[str, Any]) -> Obs
     as_asked = has_its_projections(module, wanted["d_model"], wanted.get("bias", True))
     if not inputs or not as_asked:
         return Observation(values)  # that says it all; what is called may only fail
-    values["numbers at the start"] = start_of(module)
+    then = wanted.get("then")
+    if then == COPIED:
+        values["numbers at the start"] = start_of(module, make())
     fill(module, wanted["seed"])
     module = module.to(next(v.dtype for v in inputs.values() if is_tensor(v)))
-    then = wanted.get("then")
     if then == DROPOUT:
         return Observation({**values, **_dropout(module, inputs, wanted["num_heads"])})
     if then == MOVED:
@@ -71,9 +74,9 @@ def _probe(implementation: Callable[..., Any], wanted: Mapping[str, Any]) -> Obs
         act = saved_and_loaded if then == SAVED else copied
         module = act(lambda: make().to(same_dtype), module, wanted["seed"])
     if then == AGAIN:
-        name, first = next(iter(inputs.items()))
-        longer = torch.ones(first.shape[0] + 1, first.shape[1] + 3, first.shape[2])
-        _run(module, {name: longer.to(first.dtype)})
+        module.eval()  # the other cases are in training
+        values["torch's generator"] = words(_called_before(module, inputs))
+        module.eval()  # whatever those calls made of it
     return _call_and_record(module, inputs, values)
 
 
@@ -84,8 +87,27 @@ def _up_to_last(wanted: Mapping[str, Any], names: Sequence[str]) -> dict[str, An
 
 
 def _run(module: Any, inputs: Mapping[str, Any]) -> Any:
-    """Call a module with those inputs that are given."""
-    return run(module, dict(inputs) if "x" in inputs else _up_to_last(inputs, CALLING))
+    """Call a module with those inputs that are given: key and value by position."""
+    if "x" in inputs:
+        return run(module, dict(inputs))
+    places = ("query", "key", "value")
+    given = _up_to_last({name: inputs[name] for name in places if name in inputs}, places)
+    return run(module, given | {name: v for name, v in inputs.items() if name not in places})
+
+
+def _called_before(module: Any, inputs: Mapping[str, Any]) -> str:
+    """Call with a longer text, and with as many other numbers, a key, a value and a mask.
+
+    Returns what became of torch's generator, in words.
+    """
+    name, first = next(iter(inputs.items()))
+    longer = torch.ones(first.shape[0] + 1, first.shape[1] + 3, first.shape[2])
+    _run(module, {name: longer.to(first.dtype)})
+    others = {name: first.flip(0) + 1}
+    if name == "query":
+        seen = torch.ones(first.shape[1], first.shape[1], dtype=torch.bool).tril()
+        others.update(key=first.flip(1) - 1, value=first * 2, mask=seen)
+    return chance_of(lambda: _run(module, {n: fresh(v) for n, v in others.items()}))[0]
 
 
 def _call_and_record(
@@ -98,14 +120,22 @@ def _call_and_record(
         if is_tensor(value) and value.is_floating_point()
     }
     given.update({name: leaf.clone() for name, leaf in leaves.items()})
-    returned = _run(module, given)
+    parameters = projections_of(module)
+    left: list[str] = []
+    torch.default_generator.manual_seed(0)  # so that layers made in the call are the same for all
+    with left_alone(module, left):
+        returned = _run(module, given)
     parts = ("output", "weights") if inputs.get("need_weights") else ("output",)
-    found = {**values, **name_parts(returned, parts)}
+    found = {**values, "after the call": _left(left), **name_parts(returned, parts)}
     # Gradients of the output alone: whoever returns detached weights has done nothing wrong.
     output = returned[0] if len(parts) == 2 and isinstance(returned, tuple | list) else returned
-    found.update(gradients(output, {**projections_of(module), **leaves}))
+    found.update(gradients(output, {**parameters, **leaves}))
     after = {name: v.detach() if is_tensor(v) else v for name, v in given.items()}
     return Observation(found, changed=changed(inputs, after))
+
+
+def _left(seen: Sequence[str]) -> Value:
+    return words(", ".join(seen) or "the module's parameters and its mode are as they were before")
 
 
 def _place(module: Any, inputs: Mapping[str, Any]) -> Value:
@@ -128,30 +158,52 @@ def _place(module: Any, inputs: Mapping[str, Any]) -> Value:
 def _dropout(module: Any, inputs: Mapping[str, Any], num_heads: int) -> dict[str, Value]:
     """What dropout does, read off the output (see `module_probing`)."""
     let_weights_through(module)
-    query, key = (inputs[name].expand(DRAWS, -1, -1).contiguous() for name in ("query", "key"))
+    query = inputs["query"].expand(DRAWS, -1, -1).contiguous()
+    key = inputs["key"].expand(DRAWS, -1, -1).contiguous() if "key" in inputs else query
     n_k, d_k = key.shape[1], query.shape[2] // num_heads
     given = {"query": query, "key": key}
+    if "key" not in inputs:
+        del given["key"]
     given["value"] = values_to_read_off(n_k, num_heads, d_k, DRAWS, query)
-    if inputs.get("need_weights"):
-        given["need_weights"] = True
-    evaluated, weights = _two(_run(module.eval(), given))
-    found = {"in evaluation": words("no output of the right shape")}
-    if not is_tensor(evaluated) or evaluated.shape != query.shape:
-        return found
+    given.update({name: inputs[name] for name in ("mask", "need_weights") if name in inputs})
+    found = {}
+    left: list[str] = []
+    with left_alone(module.eval(), left):
+        evaluated, weights = _two(_run(module, given), given)
+    found["after the call in evaluation"] = _left(left)
+    if not _like(evaluated, query):
+        return {**found, "in evaluation": words(f"the output is {describe(evaluated)}")}
     found["in evaluation"] = words(describe_evaluation(evaluated))
-    drawn, drawn_weights = _two(_run(module.train(), given))
-    if describe_evaluation(evaluated) == "nothing is dropped" and drawn.shape == query.shape:
+    left = []
+    draws = []
+    with left_alone(module.train(), left):
+        chance, _ = chance_of(lambda: draws.append(_two(_run(module, given), given)))
+    (first, _), (drawn, drawn_weights) = draws
+    found["after the call in training"] = _left(left)
+    found["torch's generator"] = words(chance)
+    if not (_like(drawn, query) and _like(first, query)):
+        return {**found, "in training": words(f"the output is {describe(drawn)}")}
+    if describe_evaluation(evaluated) == "nothing is dropped":
         plain = read_off(evaluated, n_k, num_heads)[0]
-        found["in training"] = words(describe_dropout(read_off(drawn, n_k, num_heads), plain))
-    if is_tensor(weights) and is_tensor(drawn_weights) and weights.shape == drawn_weights.shape:
-        same = bool((weights - drawn_weights).abs().max() < 1e-6)
-        found["weights"] = record(weights[0])
+        said = describe_dropout(read_off(drawn, n_k, num_heads), plain)
+        same = torch.equal(drawn, first) and "no weight is dropped" not in said
+        again = ", and the same ones in each call" if same else ""
+        found["in training"] = words(said + again)
+    found["output"] = record(evaluated[:1])
+    if inputs.get("need_weights"):
+        found["weights"] = record(weights[:1] if is_tensor(weights) and weights.ndim else weights)
+        same = _like(drawn_weights, weights) and bool((weights - drawn_weights).abs().max() < 1e-6)
         found["weights in training"] = words(
             "as in evaluation" if same else "others than in evaluation"
         )
     return found
 
 
-def _two(returned: Any) -> tuple[Any, Any]:
-    pair = isinstance(returned, tuple | list) and len(returned) == 2
+def _like(seen: Any, wanted: Any) -> bool:
+    return is_tensor(seen) and is_tensor(wanted) and seen.shape == wanted.shape
+
+
+def _two(returned: Any, given: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Output and weights, where both were asked for."""
+    pair = "need_weights" in given and isinstance(returned, tuple | list) and len(returned) == 2
     return (returned[0], returned[1]) if pair else (returned, None)

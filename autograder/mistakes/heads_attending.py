@@ -57,6 +57,16 @@ def over_sentence(scores: Tensor) -> Tensor:
     return torch.softmax(scores.flatten(1), dim=1).reshape(scores.shape)
 
 
+def over_more(epsilon: float) -> Callable[[Tensor], Tensor]:
+    """A softmax whose denominator is larger by epsilon."""
+
+    def weights(scores: Tensor) -> Tensor:
+        e = (scores - scores.amax(dim=-1, keepdim=True)).exp()
+        return e / (e.sum(dim=-1, keepdim=True) + epsilon)
+
+    return weights
+
+
 ATTENDING: tuple[Mistake, ...] = (
     *ways(
         "not-scaled",
@@ -171,6 +181,15 @@ ATTENDING: tuple[Mistake, ...] = (
         "the weights are divided by the number of words.",
         "leave the division out: a softmax sums to 1 already.",
         weighing(lambda s: right_softmax(s) / s.shape[-1]),
+    ),
+    *ways(
+        "epsilon-added",
+        "a small number is added to the denominator, so that the weights sum to a little less "
+        "than 1.",
+        "leave it out: a sum of exponentials is never 0 once each row's largest score is "
+        "subtracted.",
+        weighing(over_more(1e-6)),
+        weighing(lambda s: right_softmax(s) / (1 + 1e-6)),
     ),
     *ways(
         "exponential-twice",

@@ -5,6 +5,8 @@ import torch
 from autograder.mistakes import ways
 from autograder.mistakes.heads_attending import lifted
 from autograder.mistakes.heads_looping_steps import (
+    as_many_as_sentences,
+    as_many_as_words,
     attending,
     averaged_weights,
     batch_for_heads,
@@ -163,11 +165,14 @@ PER_HEAD = (
     ),
     *ways(
         "batch-for-heads",
-        "the sentences of the batch are paired with the heads; every head sees every sentence.",
-        "loop over the heads, and leave the batch to the product: x @ w_q[i].",
+        "the loop runs over sentences, or pairs them with the heads; every head sees every "
+        "sentence.",
+        "loop over the heads, range(len(w_q)), and leave the batch to the product: x @ w_q[i].",
         batch_for_heads,
         zipped_batch,
         broadcast,
+        as_many_as_sentences,
+        as_many_as_words,
     ),
     *ways(
         "room-of-another-size",

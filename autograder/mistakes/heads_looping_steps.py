@@ -88,6 +88,22 @@ def batch_for_heads(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
     )
 
 
+def counted(count: Callable[[Tensor], int]) -> PerHead:
+    """Every head is right; how many there are is read off x."""
+
+    def attend(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
+        every = range(count(x))
+        return torch.stack(
+            [right_attention(x @ w_q[i], x @ w_k[i], x @ w_v[i]) for i in every], dim=1
+        )
+
+    return attend
+
+
+as_many_as_sentences = counted(len)
+as_many_as_words = counted(lambda x: x.shape[1])
+
+
 def zipped_batch(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
     parts = zip(x, w_q, w_k, w_v, strict=False)
     return torch.stack([right_attention(s @ q, s @ k, s @ v) for s, q, k, v in parts])

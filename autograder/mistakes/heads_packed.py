@@ -23,13 +23,21 @@ from autograder.mistakes.heads_packed_steps import (
     scaled_by,
     size_from_model,
     some_first,
+    split_first,
     split_for_some,
     unpacked_by_reshape,
     values_of_key_size,
     whole,
     whole_scaled,
 )
-from autograder.mistakes.heads_splitting import NO_NUMBERS, SPLIT, heads_last, interleaved, reshaped
+from autograder.mistakes.heads_splitting import (
+    NO_NUMBERS,
+    SPLIT,
+    heads_last,
+    interleaved,
+    reshaped,
+    right_split,
+)
 
 REFUSALS = ("features-dropped", "indivisible-not-refused", "silent-value-error")
 
@@ -73,10 +81,27 @@ MULTI_HEAD = (
         packed(concat=joined_interleaved),
     ),
     *ways(
-        "other-axes-swapped",
-        "axes change places, but not positions and heads.",
-        "swap axes 1 and 2: .transpose(1, 2).",
+        "keys-not-transposed",
+        "other axes of the keys change places than the last two: heads and positions.",
+        "swap their last two axes: k.transpose(-2, -1).",
         packed(attend=reversed_keys_split),
+    ),
+    *ways(
+        "attention-not-unpacked",
+        "scaled_dot_product_attention returns two things, output and weights, and both go on.",
+        "write `output, weights = scaled_dot_product_attention(q, k, v)`, and join the output.",
+        packed(concat=lambda heads: right_concat((heads, heads))),  # type: ignore[arg-type]
+        packed(concat=lambda heads: (heads, heads).shape),  # type: ignore[attr-defined]
+        packed(concat=lambda heads: (heads, heads).permute),  # type: ignore[attr-defined]
+        packed(concat=lambda heads: (heads, heads).flatten),  # type: ignore[attr-defined]
+    ),
+    *ways(
+        "split-before-projecting",
+        "x is split into heads first, and then projected: a head has a part of a word's features "
+        "only, and w_q has a row for every feature.",
+        "project first, split then: split_heads(x @ w_q, num_heads).",
+        split_first(right_split),
+        split_first(heads_last),
     ),
     *ways(
         "view-after-transpose",

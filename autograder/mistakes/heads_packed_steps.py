@@ -112,6 +112,16 @@ def input_sliced(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, h: int) -> Te
     return torch.cat(heads, dim=-1)
 
 
+def split_first(split: Split) -> MultiHead:
+    """Split, then project: the sizes fit with one head only."""
+
+    def multi_head(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, h: int) -> Tensor:
+        q, k, v = (split(x, h) @ w for w in (w_q, w_k, w_v))
+        return right_concat(right_attention(q, k, v))
+
+    return multi_head
+
+
 def unpacked_by_reshape(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, h: int) -> Tensor:
     d_model = x.shape[-1]
     w = (each.reshape(h, d_model, size_of_head(each.shape[-1], h)) for each in (w_q, w_k, w_v))

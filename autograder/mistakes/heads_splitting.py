@@ -97,6 +97,16 @@ def sliced_at(x: Tensor, h: int, step: int) -> Tensor:
     return torch.stack([x[..., i * step : i * step + d_k] for i in range(h)], dim=1)
 
 
+def two_axes(x: Tensor, h: int) -> Tensor:
+    n, d_model = x.shape
+    return x.reshape(n, h, size_of_head(d_model, h)).transpose(0, 1)
+
+
+def four_axes(x: Tensor, h: int) -> Tensor:
+    batch, heads, n, d_k = x.shape
+    return right_split(x.reshape(batch, n, heads * d_k), h)
+
+
 @checked
 def positions_cut(x: Tensor, h: int) -> Tensor:
     batch, n, d_model = x.shape
@@ -227,6 +237,13 @@ SPLIT = (
         "every head gets the features of head 0.",
         "let head i start at feature i · d_k.",
         lambda x, h: torch.stack([cut(x, h)[0]] * h, dim=1),
+    ),
+    *ways(
+        "batch-forgotten",
+        "x is taken for one sentence, of two axes; it is a batch of sentences, of three.",
+        "begin with `batch, n, d_model = x.shape`.",
+        two_axes,
+        four_axes,
     ),
     *ways(
         "positions-cut",

@@ -7,7 +7,7 @@ from autograder.declaring import Mistake
 from autograder.mistakes import ways
 from autograder.mistakes.module_around import AROUND
 from autograder.mistakes.module_attending import ATTENDING, ROLES
-from autograder.mistakes.module_calls import CALLS
+from autograder.mistakes.module_calls import CALLS, SMALLEST
 from autograder.mistakes.module_copying import COPYING
 from autograder.mistakes.module_dropping import DROPOUT
 from autograder.mistakes.module_heads import HEADS
@@ -31,7 +31,7 @@ def told(make: Make, listed: Sequence[Told]) -> tuple[Mistake, ...]:
 SHARED = (*PARAMETERS, *HEADS, *ATTENDING, *AROUND)
 
 MISTAKES = {
-    "MultiHeadSelfAttention": told(small, SHARED),
+    "MultiHeadSelfAttention": told(small, (*SHARED, *SMALLEST)),
     "MultiHeadAttention": told(full, (*SHARED, *ROLES, *CALLS, *DROPOUT, *MASKS)),
     "copy_from_torch": COPYING,
     "to_torch_mask": TURNING,

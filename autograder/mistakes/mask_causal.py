@@ -89,6 +89,17 @@ def no_earlier_words(n_q: int, n_k: int | None = None) -> Tensor:
     return right_causal(n_q, n_k)
 
 
+def falsy_size(n_q: int, n_k: int | None = None) -> Tensor:
+    n_k = n_k or n_q
+    refuse(n_q, n_k)
+    return right_causal(n_q, n_k)
+
+
+def buffered(size: int) -> Maker:
+    """A mask cut from a buffer: right as far as the buffer goes."""
+    return lambda n_q, n_k: ones(size, size).tril()[n_k - n_q : n_k, :n_k]
+
+
 def none_not_filled_in(n_q: int, n_k: Any = None) -> Tensor:
     refuse(n_q, n_k)
     return right_causal(n_q, n_k)
@@ -177,12 +188,16 @@ CAUSAL = (
     ),
     *ways(
         "fixed-length",
-        "the mask is built for a fixed length, and not cut to the sizes that are asked for.",
-        "make it of shape (n_q, n_k) each time, or cut the large one.",
+        "the mask is built for a fixed length, which is not the one that is asked for.",
+        "make it of shape (n_q, n_k) each time.",
         *making(
             lambda n_q, n_k: ones(16, 16).tril(),
             lambda n_q, n_k: ones(128, 128).tril(),
             lambda n_q, n_k: ones(1, 1, 64, 64).tril(),
+            buffered(64),
+            buffered(128),
+            buffered(512),
+            buffered(1024),
         ),
     ),
     *ways(
@@ -259,6 +274,12 @@ CAUSAL = (
         "more keys than queries are refused; they are what a model sees that writes word by word.",
         "refuse n_k < n_q only.",
         no_earlier_words,
+    ),
+    *ways(
+        "zero-taken-for-none",
+        "`n_k or n_q` takes 0 for a size that was left out: 0 counts as false, like None.",
+        "write `if n_k is None: n_k = n_q`.",
+        falsy_size,
     ),
     *ways(
         "none-not-filled-in",

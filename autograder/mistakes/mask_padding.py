@@ -192,6 +192,16 @@ PADDING = (
         filled_from_the_end,
     ),
     *ways(
+        "too-few-bits",
+        "the lengths are turned into numbers of eight bits, which end at 127 or 255; beyond that "
+        "they start again.",
+        "leave the dtype of the lengths as it is.",
+        lambda n, m: right_padding(n.to(torch.int8), m),
+        lambda n, m: right_padding(n.to(torch.uint8), m),
+        lambda n, m: (positions(m).to(torch.int8) < n.to(torch.int8)[:, None])[:, None, None, :],
+        lambda n, m: (positions(m).to(torch.uint8) < n.to(torch.uint8)[:, None])[:, None, None, :],
+    ),
+    *ways(
         "changed-input",
         "the lengths are changed in place, and the caller still needs them.",
         "write lengths - 1 into a new variable, not lengths -= 1.",

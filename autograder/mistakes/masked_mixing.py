@@ -10,7 +10,7 @@ from torch import Tensor
 
 from autograder.declaring import Mistake
 from autograder.mistakes import ways
-from autograder.mistakes.masked_steps import NOTHING, empty, masked, right
+from autograder.mistakes.masked_steps import NOTHING, empty, masked, right, under
 from autograder.mistakes.masked_weights import WEIGHTS
 from autograder.mistakes.torch_steps import (
     Scores,
@@ -107,8 +107,21 @@ def causal_too(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> A
     return attending()(q, k, v, causal if mask is None else mask & causal)
 
 
+def causal_without_mask(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    if mask is None and n_q == n_k:
+        mask = torch.ones(n_q, n_k, dtype=torch.bool).tril()
+    return attending()(q, k, v, mask)
+
+
+def padding_on_queries(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    if mask is not None and mask.shape[-2] == 1 and q.shape[-2] == k.shape[-2]:
+        mask = mask.transpose(-2, -1)
+    return attending()(q, k, v, mask)
+
+
 # How many ways of one mistake in the softmax are tried in attention as well.
-SHOWN = {"constant-for-infinity": 5, "mask-none": 4}
+SHOWN = {"constant-for-infinity": 5, "mask-none": 4, "epsilon-added": 1}
 # Attention makes the scores itself, and may change these in place.
 OF_THE_SOFTMAX_ALONE = ("changed-input", "scores-returned", "mask-without-effect")
 
@@ -290,6 +303,38 @@ ATTENTION = (
         "the queries are mixed where the values should be.",
         "multiply the weights with v.",
         *mixing(lambda w, q, k, v, m: (w @ q, w)),
+    ),
+    *ways(
+        "weights-averaged",
+        "the heads' weights are averaged: one map comes back, or all heads look alike.",
+        "return the weights as they are, a map for each head.",
+        *mixing(
+            lambda w, q, k, v, m: (w @ v, w.mean(dim=1) if w.ndim == 4 else w),
+            lambda w, q, k, v, m: (w @ v, w.mean(dim=-3) if w.ndim > 2 else w),
+            lambda w, q, k, v, m: (w @ v, w.mean(dim=1)),
+            lambda w, q, k, v, m: (
+                (x := w.mean(dim=1, keepdim=True) if w.ndim == 4 else w) @ v,
+                x,
+            ),
+        ),
+    ),
+    *ways(
+        "causal-without-mask",
+        "where no mask is given, a causal one is put in its place.",
+        "let mask=None mean that every query may attend to every key.",
+        causal_without_mask,
+    ),
+    *ways(
+        "one-mask-for-all",
+        "all heads get the mask of the first.",
+        "use the mask as it is; it broadcasts to the scores.",
+        attending(weights=masked(under(lambda m: m[:, :1] if m.ndim == 4 else m))),
+    ),
+    *ways(
+        "mask-on-queries",
+        "a padding mask is turned from the keys to the queries.",
+        "use the mask as it is: it broadcasts to the scores.",
+        padding_on_queries,
     ),
     *ways(
         "results-swapped",

@@ -62,6 +62,25 @@ def finished(weights: Weights) -> Weights:
     return lambda scores, mask: weights(scores, mask).nan_to_num(0)
 
 
+def below_the_lowest(scores: Tensor, mask: Tensor) -> Tensor:
+    """Hidden scores are lower than all others, but no more than that."""
+    return softmax(torch.where(mask, scores, scores.min() - 20))
+
+
+def under_empty(find: Callable[[Tensor], Tensor]) -> Weights:
+    """Right, but for the rows that are taken for empty."""
+    return lambda scores, mask: softmax(
+        scores.masked_fill(~mask, NOTHING).masked_fill(find(mask), 0)
+    ).masked_fill(find(mask), 0)
+
+
+def filled_under_empty(find: Callable[[Tensor], Tensor]) -> Weights:
+    """The same, with the rows taken for empty set right after the softmax alone."""
+    return lambda scores, mask: softmax(scores.masked_fill(~mask, NOTHING)).masked_fill(
+        find(mask), 0
+    )
+
+
 def lowest(scores: Tensor, mask: Tensor) -> Tensor:
     return softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min))
 
@@ -77,6 +96,12 @@ def renormalised(scores: Tensor, mask: Tensor, least: float = 0.0) -> Tensor:
 
 def with_epsilon(e: Tensor, epsilon: float = 1e-8) -> Tensor:
     return e / (e.sum(dim=-1, keepdim=True) + epsilon)
+
+
+def divided_or_left(e: Tensor) -> Tensor:
+    """Divided by its sum, and left as it is where that is 0."""
+    total = e.sum(dim=-1, keepdim=True)
+    return e / total.masked_fill(total == 0, 1)
 
 
 def exponentials(scores: Tensor, mask: Tensor, least: float = 0.0) -> Tensor:

@@ -8,14 +8,17 @@ from autograder.mistakes.masked_steps import (
     NOTHING,
     added,
     as_condition,
+    below_the_lowest,
     changing_mask,
     changing_scores,
     changing_scores_behind_autograd,
     constant_denominator,
+    divided_or_left,
     divided_where_possible,
     empty,
     exponentials,
     filled,
+    filled_under_empty,
     filled_without_gradients,
     finished,
     integer_inverse,
@@ -34,6 +37,7 @@ from autograder.mistakes.masked_steps import (
     starting,
     then_masked,
     under,
+    under_empty,
     with_epsilon,
     with_mask,
     zeroed,
@@ -107,6 +111,12 @@ WEIGHTS = (
             zeroed(renormalised),
             finished(renormalised),
             lambda s, m: with_epsilon(softmax(s) * m),
+            lambda s, m: with_epsilon(softmax(s) * m, 1e-9),
+            lambda s, m: with_epsilon(softmax(s) * m, 1e-12),
+            lambda s, m: divided_or_left(softmax(s) * m),
+            lambda s, m: divided_or_left((s - s.amax(dim=-1, keepdim=True)).exp() * m),
+            lambda s, m: with_epsilon((s - s.amax(dim=-1, keepdim=True)).exp() * m, 1e-9),
+            lambda s, m: with_epsilon((s - s.amax(dim=-1, keepdim=True)).exp() * m, 1e-12),
             lambda s, m: with_epsilon((s - s.amax(dim=-1, keepdim=True)).exp() * m),
             lambda s, m: torch.nn.functional.normalize(softmax(s) * m, p=1, dim=-1),
         ),
@@ -150,6 +160,8 @@ WEIGHTS = (
             zeroed(lambda s, m: softmax(torch.where(m, s, -1e9))),
             lambda s, m: softmax(torch.where(m, s, torch.tensor(-1e9).to(s))),
             lambda s, m: softmax(s * m + (~m) * -1e9),
+            zeroed(below_the_lowest),
+            below_the_lowest,
         ),
     ),
     *ways(
@@ -248,11 +260,12 @@ WEIGHTS = (
     *ways(
         "epsilon-added",
         "a small number is added to the denominator, so that the weights sum to a little less "
-        "than 1.",
+        "than 1; in half precision, 1e-8 is 0, and 0/0 is NaN in an empty row.",
         "leave it out, and give empty rows a denominator of 1.",
         *masking(
             lambda s, m: with_epsilon(shifted_exponentials(s, m), 1e-6),
             lambda s, m: with_epsilon(shifted_exponentials(s, m), 1e-7),
+            lambda s, m: with_epsilon(shifted_exponentials(s, m)),
         ),
     ),
     *ways(
@@ -272,6 +285,36 @@ WEIGHTS = (
         "all weights together sum to 1, instead of each row.",
         "use dim=-1.",
         *masking(over_everything, finished(over_everything)),
+    ),
+    *ways(
+        "no-keepdim",
+        "without keepdim=True, any() drops the axis of the keys, and what is left meets other axes "
+        "of the scores.",
+        "write ~mask.any(dim=-1, keepdim=True).",
+        *masking(
+            under_empty(lambda m: ~m.any(dim=-1)),
+            filled_under_empty(lambda m: ~m.any(dim=-1)),
+        ),
+    ),
+    *ways(
+        "all-for-any",
+        "`~mask.all(...)` finds the queries that may not attend to every key; empty rows are those "
+        "that may attend to none.",
+        "write ~mask.any(dim=-1, keepdim=True).",
+        *masking(
+            under_empty(lambda m: ~m.all(dim=-1, keepdim=True)),
+            filled_under_empty(lambda m: ~m.all(dim=-1, keepdim=True)),
+        ),
+    ),
+    *ways(
+        "any-over-queries",
+        "any() runs over the queries, or over too much: it finds keys that nobody attends to, "
+        "where queries that attend to nothing are asked for.",
+        "write ~mask.any(dim=-1, keepdim=True): over the keys.",
+        *masking(
+            under_empty(lambda m: ~m.any(dim=-2, keepdim=True)),
+            under_empty(lambda m: ~m.any(dim=-2).any(dim=-1)[..., None, None]),
+        ),
     ),
     *ways(
         "mask-transposed",

@@ -56,6 +56,43 @@ def remembered(self: Any, *inputs: Tensor) -> Any:
     return self.kept
 
 
+def by_shape(self: Any, *inputs: Tensor) -> Any:
+    shapes = [x.shape for x in inputs]
+    if getattr(self, "shapes", None) != shapes:
+        self.shapes, self.kept = shapes, Steps.project(self, *inputs)
+    return self.kept
+
+
+def kept_keys(self: Any, *inputs: Tensor) -> Any:
+    q, k, v = Steps.project(self, *inputs)
+    if getattr(self, "keys", k[:0]).shape != k.shape:
+        self.keys = k
+    return q, self.keys, v
+
+
+def reset(self: Any, *inputs: Tensor) -> Any:
+    torch.manual_seed(0)
+    return Steps.project(self, *inputs)
+
+
+def switching(mode: bool) -> dict[str, Any]:
+    def leave(self: Any, joined: Tensor) -> Any:
+        self.train(mode)
+        return Steps.leave(self, joined)
+
+    return {"leave": leave}
+
+
+def doubled_in_place(self: Any, *inputs: Tensor) -> Any:
+    inputs[0].mul_(2)
+    return Steps.project(self, *inputs)
+
+
+def halved_in_place(self: Any, *inputs: Tensor) -> Any:
+    inputs[0].div_(2)
+    return Steps.project(self, *inputs)
+
+
 def scaled_in_place(self: Any, *inputs: Tensor) -> Any:
     projected = Steps.project(self, *inputs)
     inputs[0].mul_(self.d_k**-0.5)
@@ -121,7 +158,7 @@ AROUND: tuple[Told, ...] = (
         "kept-between-calls",
         "something from an earlier call is used again.",
         "compute everything anew in each call, from its inputs.",
-        ({"project": remembered},),
+        ({"project": remembered}, {"project": by_shape}, {"project": kept_keys}),
     ),
     (
         "fixed-length",
@@ -133,6 +170,23 @@ AROUND: tuple[Told, ...] = (
         "input-changed",
         "the input is changed in place, and the caller still needs it.",
         "write x = x / … where you have x /= ….",
-        ({"project": scaled_in_place},),
+        (
+            {"project": scaled_in_place},
+            {"project": doubled_in_place},
+            {"project": halved_in_place},
+        ),
+    ),
+    (
+        "generator-reset",
+        "torch.manual_seed stands inside the module: all modules start alike, and whoever uses "
+        "chance after it gets the same each time.",
+        "leave manual_seed to whoever uses the module.",
+        ({"project": reset},),
+    ),
+    (
+        "mode-changed",
+        "forward calls train() or eval(), so that the module is in another mode afterwards.",
+        "leave the mode to whoever uses the module, and read it: self.training.",
+        (switching(True), switching(False)),
     ),
 )

@@ -60,6 +60,49 @@ def split_by_key(self: Any, x: Tensor) -> Tensor:
     return Steps.split(self, x)
 
 
+def keys_by_query(self: Any, x: Tensor) -> Tensor:
+    """Query, key and value in turn; the key's rows are counted with the query's length."""
+    self.turn = getattr(self, "turn", 0) + 1
+    if self.turn % 3 == 1:
+        self.length = x.shape[1]
+    if self.turn % 3 != 2:
+        return Steps.split(self, x)
+    return x.reshape(x.shape[0], self.length, self.num_heads, -1).transpose(1, 2)
+
+
+def both_by_query(self: Any, x: Tensor) -> Tensor:
+    self.turn = getattr(self, "turn", 0) + 1
+    if self.turn % 3 == 1:
+        self.length = x.shape[1]
+    return x.reshape(x.shape[0], self.length, self.num_heads, -1).transpose(1, 2)
+
+
+def key_or_query(self: Any, query: Tensor, key: Any, value: Any) -> Any:
+    key = key or query
+    return key, key if value is None else value
+
+
+def value_or_key(self: Any, query: Tensor, key: Any, value: Any) -> Any:
+    key = query if key is None else key
+    return key, value or key
+
+
+def if_mask(self: Any, scores: Tensor, mask: Any) -> Tensor:
+    return Steps.weigh(self, scores, mask if mask else None)
+
+
+def keys_kept(self: Any, query: Tensor, key: Any, value: Any) -> Any:
+    if key is not None:
+        self.key = key
+    key = getattr(self, "key", query) if key is None else key
+    return key, key if value is None else value
+
+
+def mask_kept(self: Any, scores: Tensor, mask: Any) -> Tensor:
+    self.mask = getattr(self, "mask", None) if mask is None else mask
+    return Steps.weigh(self, scores, self.mask)
+
+
 def answering(answer: Any) -> dict[str, Any]:
     """What is returned: answer(self, output, weights, need_weights)."""
     return {"answer": answer}
@@ -151,7 +194,19 @@ CALLS: tuple[Told, ...] = (
         "length-of-the-query",
         "keys and values are split with the query's length; theirs may be another.",
         "read the length off each of them: k.shape[1].",
-        ({"split": split_as_query},),
+        ({"split": split_as_query}, {"split": keys_by_query}, {"split": both_by_query}),
+    ),
+    (
+        "truth-of-a-tensor",
+        "`or` and `if` ask a whole tensor whether it is true, and it has many numbers.",
+        "ask whether there is one: `if key is None`, `if mask is not None`.",
+        ({"defaults": key_or_query}, {"defaults": value_or_key}, {"weigh": if_mask}),
+    ),
+    (
+        "kept-between-calls",
+        "a key, value or mask of an earlier call is used again.",
+        "keep nothing of a call: without a key it is query, and without a mask nothing is hidden.",
+        ({"defaults": keys_kept}, {"weigh": mask_kept}),
     ),
     (
         "length-of-the-key",
@@ -163,7 +218,14 @@ CALLS: tuple[Told, ...] = (
         "weights-always-returned",
         "output and weights are returned, also when need_weights is False.",
         "return the output alone unless need_weights is True.",
-        (answering(lambda self, output, w, need: (output, w)),),
+        (
+            answering(lambda self, output, w, need: (output, w)),
+            answering(
+                lambda self, output, w, need: (
+                    (output, w) if need or (self.training and self.rate) else output
+                )
+            ),
+        ),
     ),
     (
         "weights-never-returned",
@@ -232,5 +294,38 @@ CALLS: tuple[Told, ...] = (
             {"build": bias_in_three},
             {"build": bias_in_one},
         ),
+    ),
+)
+
+
+def layers_without_bias(*names: str) -> dict[str, Any]:
+    def build(self: Any, d_model: int, bias: bool) -> None:
+        Steps.build(self, d_model, bias)
+        for name in names:
+            setattr(self, name, nn.Linear(d_model, d_model, bias=False))
+
+    return {"build": build}
+
+
+# Of the smallest module alone, which is given neither `bias` nor `need_weights`.
+SMALLEST: tuple[Told, ...] = (
+    (
+        "built-without-bias",
+        "projections are made with bias=False; here all four have a bias.",
+        "drop bias=False: nn.Linear(d_model, d_model).",
+        (
+            layers_without_bias("W_q", "W_k", "W_v", "W_o"),
+            layers_without_bias("W_q", "W_k", "W_v"),
+            layers_without_bias("W_q"),
+            layers_without_bias("W_k"),
+            layers_without_bias("W_v"),
+            layers_without_bias("W_o"),
+        ),
+    ),
+    (
+        "weights-returned-too",
+        "output and weights are returned.",
+        "return the output alone.",
+        (answering(lambda self, output, w, need: (output, w)),),
     ),
 )

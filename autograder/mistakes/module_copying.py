@@ -1,6 +1,7 @@
 """Mistakes in copying the weights of PyTorch's module into ours."""
 
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,6 +59,7 @@ def copying(
     parts: Sequence[str] = ("in", "out"),
     ignoring: Sequence[str] = (),
     returned: Callable[[Any, Any], Any] = lambda mine, theirs: None,
+    chunk_bias: Callable[[Tensor], Sequence[Tensor]] = lambda packed: packed.chunk(3),
 ) -> Callable[[Any, Any], Any]:
     """The right copying, with some of its steps replaced."""
 
@@ -74,7 +76,7 @@ def copying(
             mine.W_q.bias is not None or "theirs" not in ignoring
         ):
             if "in" in biases and "in" in parts:
-                pieces = theirs.in_proj_bias.chunk(3)
+                pieces = chunk_bias(theirs.in_proj_bias)
                 for layer, i in zip(layers, order, strict=True):
                     place(layer, "bias", pieces[i])
             if "out" in biases and "out" in parts:
@@ -104,18 +106,30 @@ def copies_a_copy(mine: Any, theirs: Any) -> Any:
     return copying(returned=lambda m, t: m)(copy.deepcopy(mine), theirs)
 
 
-def the_other_way(mine: Any, theirs: Any) -> None:
+def the_other_way(mine: Any, theirs: Any, parts: Sequence[str] = ("in", "out", "bias")) -> None:
     refuse(mine, theirs)
     packed = theirs.in_proj_weight.data
     for layer, piece in zip((mine.W_q, mine.W_k, mine.W_v), packed.chunk(3), strict=True):
         piece.copy_(layer.weight)
-    theirs.out_proj.weight.data.copy_(mine.W_o.weight)
-    if theirs.in_proj_bias is not None:
+    if "out" in parts:
+        theirs.out_proj.weight.data.copy_(mine.W_o.weight)
+    if theirs.in_proj_bias is not None and "bias" in parts:
         for layer, piece in zip(
             (mine.W_q, mine.W_k, mine.W_v), theirs.in_proj_bias.data.chunk(3), strict=True
         ):
             piece.copy_(layer.bias)
-        theirs.out_proj.bias.data.copy_(mine.W_o.bias)
+        if "out" in parts:
+            theirs.out_proj.bias.data.copy_(mine.W_o.bias)
+
+
+def first_doing(change: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """The right copying, after theirs was changed."""
+
+    def copy_from_torch(mine: Any, theirs: Any) -> Any:
+        change(theirs)
+        return copying()(mine, theirs)
+
+    return copy_from_torch
 
 
 def assigned_to_names(mine: Any, theirs: Any) -> None:
@@ -185,6 +199,9 @@ COPYING: tuple[Mistake, ...] = (
         "cut its rows into three: theirs.in_proj_weight.chunk(3) is (W_q, W_k, W_v).",
         copying(chunk=along_columns),
         copying(chunk=every_third_row),
+        copying(chunk=every_third_row, chunk_bias=every_third_row),
+        copying(chunk_bias=every_third_row),
+        copying(chunk=every_third_row, parts=("in",)),
         copying(chunk=as_square),
     ),
     *ways(
@@ -221,6 +238,17 @@ COPYING: tuple[Mistake, ...] = (
         "theirs is changed; mine is to be.",
         "copy from theirs into mine.",
         the_other_way,
+        functools.partial(the_other_way, parts=("in", "bias")),
+        functools.partial(the_other_way, parts=("in", "out")),
+        functools.partial(the_other_way, parts=("in",)),
+    ),
+    *ways(
+        "theirs-changed",
+        "theirs is switched to evaluation, or its parameters do not require gradients any more.",
+        "only read from theirs.",
+        first_doing(lambda theirs: theirs.requires_grad_(False)),
+        first_doing(lambda theirs: theirs.eval()),
+        first_doing(lambda theirs: theirs.eval().requires_grad_(False)),
     ),
     *ways(
         "added-not-copied",

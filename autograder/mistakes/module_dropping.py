@@ -34,6 +34,69 @@ def renormalised(self: Any, weights: Tensor) -> Tensor:
     return dropped / dropped.sum(dim=-1, keepdim=True).clamp_min(1e-9)
 
 
+def renormalised_bare(self: Any, weights: Tensor) -> Tensor:
+    dropped = dropout(weights, self.rate, self.training)
+    return dropped / dropped.sum(dim=-1, keepdim=True) if self.rate and self.training else dropped
+
+
+def scaled_in_evaluation(self: Any, weights: Tensor) -> Tensor:
+    if self.training:
+        return not_rescaled(self, weights)
+    return weights * (1 - self.rate)
+
+
+def grown(self: Any, weights: Tensor) -> Tensor:
+    return dropout(weights, self.rate, self.training) * (1 + self.rate)
+
+
+def alpha(self: Any, weights: Tensor) -> Tensor:
+    return nn.functional.alpha_dropout(weights, self.rate, self.training)
+
+
+def feature_alpha(self: Any, weights: Tensor) -> Tensor:
+    return nn.functional.feature_alpha_dropout(weights, self.rate, self.training)
+
+
+def kept_by_chance_of_loss(self: Any, weights: Tensor) -> Tensor:
+    if not self.training or not self.rate:
+        return weights
+    return weights * torch.bernoulli(torch.full_like(weights, self.rate)) / (1 - self.rate)
+
+
+def same_each_time(self: Any, weights: Tensor) -> Tensor:
+    if not self.training:
+        return weights
+    if getattr(self, "dropped", weights[:0]).shape != weights.shape:
+        self.dropped = dropout(torch.ones_like(weights), self.rate, True)
+    return weights * self.dropped
+
+
+def reset(self: Any, weights: Tensor) -> Tensor:
+    torch.manual_seed(0)
+    return Steps.drop(self, weights)
+
+
+def unless(what: str) -> dict[str, Any]:
+    """Dropout in some calls only."""
+
+    def defaults(self: Any, query: Tensor, key: Any, value: Any) -> Any:
+        self.itself = key is None
+        return Steps.defaults(self, query, key, value)
+
+    def weigh(self: Any, scores: Tensor, mask: Any) -> Tensor:
+        self.masked = mask is not None
+        return Steps.weigh(self, scores, mask)
+
+    def drop(self: Any, weights: Tensor) -> Tensor:
+        return weights if getattr(self, what) else Steps.drop(self, weights)
+
+    return {"defaults": defaults, "weigh": weigh, "drop": drop}
+
+
+def whole_rows(self: Any, weights: Tensor) -> Tensor:
+    return weights * dropout(torch.ones_like(weights[..., :1]), self.rate, self.training)
+
+
 def kept_instead(self: Any, weights: Tensor) -> Tensor:
     return dropout(weights, 1 - self.rate, self.training) if self.rate else weights
 
@@ -114,10 +177,40 @@ DROPOUT: tuple[Told, ...] = (
         (dropping(not_rescaled),),
     ),
     (
+        "scaled-in-evaluation",
+        "weights are made smaller or larger in evaluation, where dropout changes nothing.",
+        "divide by 1 − p in training, or use nn.Dropout, which does.",
+        (dropping(scaled_in_evaluation), dropping(grown)),
+    ),
+    (
+        "another-kind-of-dropout",
+        "AlphaDropout puts other numbers than 0 in the place of what it drops.",
+        "use nn.Dropout.",
+        (dropping(alpha), dropping(feature_alpha)),
+    ),
+    (
+        "dropped-alike-in-each-call",
+        "the same weights are dropped in each call.",
+        "draw anew in each call, as nn.Dropout does.",
+        (dropping(same_each_time),),
+    ),
+    (
+        "generator-reset",
+        "torch.manual_seed stands inside the module: the same weights are dropped in each call.",
+        "leave manual_seed to whoever uses the module.",
+        (dropping(reset),),
+    ),
+    (
+        "dropout-in-some-calls",
+        "weights are dropped in some calls only: without a mask, or from one text to another.",
+        "send the weights through dropout in every call.",
+        (unless("itself"), unless("masked")),
+    ),
+    (
         "renormalised-after-dropout",
         "the weights are made to sum to 1 again after dropout.",
         "leave them as dropout makes them: larger by the factor 1/(1 − p), so that the mean stays.",
-        (dropping(renormalised),),
+        (dropping(renormalised), dropping(renormalised_bare)),
     ),
     (
         "another-share-dropped",
@@ -126,6 +219,7 @@ DROPOUT: tuple[Told, ...] = (
         (
             dropping(kept_instead),
             dropping(tiny_rate),
+            dropping(kept_by_chance_of_loss),
             dropping(lambda self, w: dropout(w, 1 - self.rate, self.training)),
             dropping(lambda self, w: Steps.drop(self, Steps.drop(self, w))),
         ),
@@ -145,6 +239,7 @@ DROPOUT: tuple[Told, ...] = (
             dropping(one_mask_for_all),
             dropping(one_mask_for_heads),
             dropping(whole_keys),
+            dropping(whole_rows),
         ),
     ),
     (

@@ -58,6 +58,56 @@ def renormalised_safely(weights: Tensor, mask: Tensor) -> Tensor:
     return kept / (kept.sum(dim=-1, keepdim=True) + 1e-9)
 
 
+def renormalised_clamped(weights: Tensor, mask: Tensor) -> Tensor:
+    kept = weights * mask
+    return kept / kept.sum(dim=-1, keepdim=True).clamp(min=1e-9)
+
+
+def first_head_only(self: Any, scores: Tensor, mask: Any) -> Any:
+    return mask[:, :1] if mask is not None and mask.ndim == 4 else mask
+
+
+def first_text_only(self: Any, scores: Tensor, mask: Any) -> Any:
+    return mask[:1] if mask is not None and mask.ndim == 4 else mask
+
+
+def any_head(self: Any, scores: Tensor, mask: Any) -> Any:
+    return mask.any(1, keepdim=True) if mask is not None and mask.ndim == 4 else mask
+
+
+def all_heads(self: Any, scores: Tensor, mask: Any) -> Any:
+    return mask.all(1, keepdim=True) if mask is not None and mask.ndim == 4 else mask
+
+
+def too_high(number: float) -> dict[str, Any]:
+    """A number that scores can be below, and hidden weights set to zero afterwards."""
+    return masking_with(lambda self, s, mask: self.normalise(s.masked_fill(~mask, number)) * mask)
+
+
+def masking_with(weights: Any) -> dict[str, Any]:
+    def weigh(self: Any, scores: Tensor, mask: Any) -> Tensor:
+        if mask is None:
+            return self.normalise(scores)
+        result: Tensor = weights(self, scores, mask)
+        return result
+
+    return {"weigh": weigh}
+
+
+def clamped(limit: float) -> dict[str, Any]:
+    return {"scale": lambda self, s: Steps.scale(self, s).clamp(-limit, limit)}
+
+
+def remembering_empty(self: Any, scores: Tensor, mask: Any) -> Tensor:
+    self.seeing = None if mask is None else mask.expand(scores.shape).any(-1).any(1)[..., None]
+    return Steps.weigh(self, scores, mask)
+
+
+def zero_where_empty(self: Any, joined: Tensor) -> Any:
+    output = Steps.leave(self, joined)
+    return output if self.seeing is None else output * self.seeing
+
+
 def added_infinity(scores: Tensor, mask: Tensor) -> Tensor:
     return scores + torch.zeros_like(scores).masked_fill(~mask, -INF)
 
@@ -223,7 +273,26 @@ MASKS: tuple[Told, ...] = (
         "the weights are masked after the softmax and divided by their sum. If those that are left "
         "are very small, that is 0/0.",
         "mask the scores before the softmax; masked_softmax does it.",
-        (after(renormalised), after(renormalised_safely)),
+        (after(renormalised), after(renormalised_safely), after(renormalised_clamped)),
+    ),
+    (
+        "fill-not-low-enough",
+        "hidden scores become a number that other scores can be below, and take all the weight.",
+        "fill with -math.inf, or use masked_softmax.",
+        (too_high(-1e4), too_high(-1e3), too_high(-100.0)),
+    ),
+    (
+        "scores-clamped",
+        "the scores are cut off at some number, so that large ones become equal.",
+        "leave the scores as they are: torch.softmax copes with large ones.",
+        (clamped(5e3), clamped(1e4), clamped(100.0), clamped(50.0), clamped(30.0)),
+    ),
+    (
+        "empty-row-output-zeroed",
+        "the output of a query that may attend to nothing is set to 0; its heads are 0, and W_o "
+        "still adds its bias.",
+        "give such a query zero weights, and let W_o do the rest.",
+        ({"weigh": remembering_empty, "leave": zero_where_empty},),
     ),
     (
         "three-axes-taken-for-a-batch",
@@ -247,7 +316,13 @@ MASKS: tuple[Told, ...] = (
         "first-mask-for-all",
         "the mask of the first text, or of the first head, serves all of them.",
         "let the whole mask broadcast.",
-        (transforming(first_mask_only),),
+        (
+            transforming(first_mask_only),
+            transforming(first_head_only),
+            transforming(first_text_only),
+            transforming(any_head),
+            transforming(all_heads),
+        ),
     ),
     (
         "always-causal",

@@ -107,6 +107,24 @@ def one_layer_for(*names: str) -> dict[str, Any]:
     return {"build": build}
 
 
+def shared_by_all(*names: str) -> dict[str, Any]:
+    """These layers are kept at the class, one for each size, and serve every module."""
+    kept: dict[Any, nn.Linear] = {}
+
+    def build(self: Any, d_model: int, bias: bool) -> None:
+        Steps.build(self, d_model, bias)
+        for name in names:
+            layer = kept.setdefault((name, d_model, bias), linear(d_model, d_model, bias))
+            setattr(self, name, layer)
+
+    return {"build": build}
+
+
+def seeded(self: Any, d_model: int, bias: bool) -> None:
+    torch.manual_seed(0)
+    Steps.build(self, d_model, bias)
+
+
 def projecting(*names: str) -> dict[str, Any]:
     """Query, key and value through these layers, "" for none."""
 
@@ -123,36 +141,70 @@ def by_weight(self: Any, x: Tensor, layer: nn.Linear, turned: bool, biased: bool
     return product if layer.bias is None or not biased else product + layer.bias
 
 
-def untransposed(biased: bool) -> dict[str, Any]:
+def by_hand(names: str, turned: bool, biased: bool) -> dict[str, Any]:
+    """The layers of these letters, "qkvo", as products with their weights."""
+
     def project(self: Any, *inputs: Tensor) -> Any:
         layers = (self.W_q, self.W_k, self.W_v)
         return tuple(
-            by_weight(self, x, layer, False, biased)
-            for x, layer in zip(inputs, layers, strict=True)
+            by_weight(self, x, layer, turned, biased) if letter in names else layer(x)
+            for letter, x, layer in zip("qkv", inputs, layers, strict=True)
         )
 
-    return {
-        "project": project,
-        "leave": lambda self, x: by_weight(self, x, self.W_o, False, biased),
-    }
+    def leave(self: Any, joined: Tensor) -> Tensor:
+        return by_weight(self, joined, self.W_o, turned, biased)
 
-
-def without_bias(self: Any, *inputs: Tensor) -> Any:
-    layers = (self.W_q, self.W_k, self.W_v)
-    return tuple(by_weight(self, x, w, True, False) for x, w in zip(inputs, layers, strict=True))
-
-
-def without_output_bias(self: Any, joined: Tensor) -> Any:
-    return by_weight(self, joined, self.W_o, True, False)
+    return {"project": project, **({"leave": leave} if "o" in names else {})}
 
 
 def normed(self: Any, joined: Tensor) -> Any:
     return nn.functional.layer_norm(Steps.leave(self, joined), (self.d_model,))
 
 
-def new_layers(self: Any, query: Tensor, key: Tensor, value: Tensor) -> Any:
-    fresh = nn.Linear(self.d_model, self.d_model).to(query.dtype)
-    return fresh(query), self.W_k(key), self.W_v(value)
+def fresh(like: Tensor, cast: bool) -> nn.Linear:
+    size = like.shape[-1]
+    return nn.Linear(size, size).to(like.dtype) if cast else nn.Linear(size, size, dtype=like.dtype)
+
+
+def new_layers(names: str, cast: bool, kept: bool) -> dict[str, Any]:
+    """Layers of these letters, "qkvo", made in forward, and kept under their names or not."""
+
+    def made(self: Any, letter: str, x: Tensor) -> Any:
+        if letter not in names:
+            return getattr(self, f"W_{letter}")
+        layer = fresh(x, cast)
+        if kept:
+            setattr(self, f"W_{letter}", layer)
+        return layer
+
+    def project(self: Any, *inputs: Tensor) -> Any:
+        layers = [made(self, letter, x) for letter, x in zip("qkv", inputs, strict=True)]
+        made(self, "o", inputs[0])
+        return tuple(layer(x) for layer, x in zip(layers, inputs, strict=True))
+
+    return {"project": project}
+
+
+def new_output_layer(cast: bool) -> dict[str, Any]:
+    return {"leave": lambda self, joined: fresh(joined, cast)(joined)}
+
+
+def replaced(self: Any, *inputs: Tensor) -> Any:
+    self.W_q.weight = nn.Parameter(self.W_q.weight.detach().clone())
+    return Steps.project(self, *inputs)
+
+
+def projected_twice(self: Any, joined: Tensor) -> Any:
+    return self.W_o(self.W_o(joined))
+
+
+def heads_through_output(self: Any, w: Tensor, q: Tensor, k: Tensor, v: Tensor) -> Any:
+    return self.W_o(self.drop(w) @ v)
+
+
+def split_first(self: Any, *inputs: Tensor) -> Any:
+    layers = (self.W_q, self.W_k, self.W_v)
+    return tuple(layer(Steps.split(self, x)) for layer, x in zip(layers, inputs, strict=True))
 
 
 PARAMETERS: tuple[Told, ...] = (
@@ -324,23 +376,74 @@ PARAMETERS: tuple[Told, ...] = (
         "weight-not-transposed",
         "x @ W.weight multiplies with the wrong side: the weight of an nn.Linear is (out, in).",
         "call the layer, self.W_q(x), or multiply with W.weight.T.",
-        (untransposed(True), untransposed(False)),
+        tuple(
+            by_hand(names, False, biased)
+            for names in ("qkvo", "qkv", "q", "k", "v", "o")
+            for biased in (True, False)
+        ),
     ),
     (
         "bias-forgotten",
         "only the weight of a projection is used, and its bias is left out.",
         "call the layer, self.W_q(x), which adds its bias.",
-        (
-            {"project": without_bias, "leave": without_output_bias},
-            {"project": without_bias},
-            {"leave": without_output_bias},
-        ),
+        tuple(by_hand(names, True, False) for names in ("qkvo", "qkv", "q", "k", "v", "o")),
     ),
     (
         "new-layer-in-forward",
         "forward makes a layer of its own, with new random numbers in each call.",
         "make all layers in __init__.",
-        ({"project": new_layers},),
+        (
+            *(
+                new_layers(names, cast, kept)
+                for names in ("q", "qkv")
+                for cast in (True, False)
+                for kept in (True, False)
+            ),
+            new_layers("qkvo", True, True),
+            new_layers("qkvo", False, True),
+            new_output_layer(True),
+            new_output_layer(False),
+        ),
+    ),
+    (
+        "parameters-replaced",
+        "forward puts new nn.Parameter objects into the module; an optimizer would still hold the "
+        "old ones.",
+        "use the layers as they are: self.W_q(x).",
+        ({"project": replaced},),
+    ),
+    (
+        "layers-shared-between-modules",
+        "layers are kept at the class or outside it, so that all modules have the same ones.",
+        "make new layers in __init__ for each module, and keep them as self.W_q and so on.",
+        (
+            shared_by_all("W_q"),
+            shared_by_all("W_o"),
+            shared_by_all("W_q", "W_k", "W_v"),
+            shared_by_all("W_q", "W_k", "W_v", "W_o"),
+        ),
+    ),
+    (
+        "output-projection-twice",
+        "the joined heads go through W_o twice.",
+        "return self.W_o(...) once.",
+        ({"leave": projected_twice},),
+    ),
+    (
+        "layer-on-heads",
+        "a layer is applied to heads, which have d_k features each; it expects d_model.",
+        "project first, then split, and concatenate first, then W_o.",
+        (
+            {"project": split_first, "split": lambda self, x: x},
+            {"mix": heads_through_output, "leave": lambda self, joined: joined},
+        ),
+    ),
+    (
+        "generator-reset",
+        "torch.manual_seed stands inside the module: all modules start alike, and whoever uses "
+        "chance after it gets the same each time.",
+        "leave manual_seed to whoever uses the module.",
+        ({"build": seeded},),
     ),
     (
         "divisibility-not-checked",

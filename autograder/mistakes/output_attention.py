@@ -7,7 +7,12 @@ from torch import Tensor
 
 from autograder.declaring import Mistake
 from autograder.mistakes import ways
-from autograder.mistakes.output_projection import PROJECT_OUTPUT, interleaved, not_turned
+from autograder.mistakes.output_projection import (
+    PROJECT_OUTPUT,
+    interleaved,
+    not_turned,
+    side_by_side,
+)
 from autograder.mistakes.output_steps import (
     causal,
     cut,
@@ -20,6 +25,7 @@ from autograder.mistakes.output_steps import (
     mixing,
     naive,
     one_wide_head,
+    over_more,
     pipeline,
     products,
     projecting,
@@ -28,11 +34,13 @@ from autograder.mistakes.output_steps import (
     right,
     same_for_all,
     scaled_by,
+    scaled_by_values,
     scoring,
     sized_by_keys,
     sized_by_model,
     softmax,
     split_by_floor,
+    split_first,
     split_interleaved,
     split_unturned,
     splitting,
@@ -55,7 +63,6 @@ AT_THE_END = (
     "interleaved",
     "other-axes-swapped",
     "heads-before-batch",
-    "joined-along-positions",
     "whole-w-o-for-each-head",
     "one-block-for-all-heads",
     "one-head-only",
@@ -187,6 +194,7 @@ MULTI_HEAD_ATTENTION_WITH_OUTPUT: tuple[Mistake, ...] = (
         scaled_by(lambda x, w_q, h: max(x.shape[-1] // h, 1)),
         scaled_by(lambda x, w_q, h: h),
         scaled_by(lambda x, w_q, h: x.shape[1]),
+        scaled_by_values,
     ),
     *ways(
         "divided-by-size",
@@ -281,6 +289,24 @@ MULTI_HEAD_ATTENTION_WITH_OUTPUT: tuple[Mistake, ...] = (
         lambda x, w_q, w_k, w_v, w_o, h: right(x, w_q.T, w_k.T, w_v.T, w_o.T, h),
     ),
     *ways(
+        "split-before-projecting",
+        "x is split into heads first, and then projected: a head has a part of a word's features "
+        "only, and w_q has a row for every feature.",
+        "project first, split then: split_heads(x @ w_q, num_heads).",
+        split_first,
+    ),
+    *ways(
+        "output-projection-per-head",
+        "w_o meets the heads before they stand side by side, one by one or one below the other, "
+        "and it has a row for every number of all heads together.",
+        "concatenate first: concat_heads(heads) @ w_o.",
+        *finishing(
+            lambda heads, w_o: side_by_side(heads @ w_o),
+            lambda heads, w_o: (heads @ w_o).sum(dim=1),
+            lambda heads, w_o: torch.cat(heads.unbind(1), dim=1) @ w_o,
+        ),
+    ),
+    *ways(
         "keys-reshaped",
         "k is reshaped, not transposed: the rows that come out are no keys.",
         "swap the last two axes with k.transpose(-2, -1).",
@@ -351,6 +377,13 @@ MULTI_HEAD_ATTENTION_WITH_OUTPUT: tuple[Mistake, ...] = (
         "without keepdim=True the sums are matched with the columns, not with their rows.",
         "use torch.softmax, or sum(dim=-1, keepdim=True).",
         *weighing(without_keepdim),
+    ),
+    *ways(
+        "epsilon-added",
+        "a small number is added to the denominator, so that the weights sum to a little less "
+        "than 1.",
+        "leave it out, or use torch.softmax.",
+        *weighing(over_more(1e-6), lambda s: softmax(s) / (1 + 1e-6)),
     ),
     *ways(
         "sigmoid",

@@ -39,6 +39,34 @@ def sentence_by_sentence(heads: Tensor, w_o: Tensor, dim: int) -> Tensor:
     return torch.stack([sentence @ block for sentence, block in pairs], dim=dim)
 
 
+def others_zeroed(heads: Tensor, w_o: Tensor) -> Tensor:
+    """For each head all others are set to 0, in the tensor itself."""
+    parts = []
+    for i in range(heads.shape[1]):
+        alone = heads
+        for j in range(heads.shape[1]):
+            if j != i:
+                alone[:, j] = 0
+        parts.append(right(alone, w_o))
+    return torch.stack(parts, dim=1)
+
+
+def others_zeroed_behind_autograd(heads: Tensor, w_o: Tensor) -> Tensor:
+    with torch.no_grad():
+        heads[:, 1:] = 0
+    return each(heads, w_o)
+
+
+def each_zeroed(heads: Tensor, w_o: Tensor) -> Tensor:
+    """What is missing from the total once a head is set to 0, in the tensor itself."""
+    total, parts = right(heads, w_o), []
+    for i in range(heads.shape[1]):
+        without = heads
+        without[:, i] = 0
+        parts.append(total - right(without, w_o))
+    return torch.stack(parts, dim=1)
+
+
 HEAD_CONTRIBUTIONS: tuple[Mistake, ...] = (
     *ways(
         "interleaved",
@@ -202,6 +230,15 @@ HEAD_CONTRIBUTIONS: tuple[Mistake, ...] = (
         lambda heads, w_o: each(heads, w_o).norm(dim=-1),
         lambda heads, w_o: each(heads, w_o).norm(dim=-1, keepdim=True),
         lambda heads, w_o: each(heads, w_o).abs(),
+    ),
+    *ways(
+        "changed-input",
+        "heads are set to 0 in the tensor that was handed over: the next head finds them gone, and "
+        "so does the caller.",
+        "work on a copy for each head, heads.clone(), or multiply heads[:, i] with its own rows.",
+        others_zeroed,
+        each_zeroed,
+        others_zeroed_behind_autograd,
     ),
     *ways(
         "gradient-cut",

@@ -18,6 +18,13 @@ Size = int | None
 Part = Callable[[int, int, int, int], float]
 
 
+FLOAT = (
+    "the count is a float, which `/` makes even where it leaves no rest. Nobody has half a "
+    "parameter."
+)
+NO_FLOAT = "divide with //, which makes an int."
+
+
 def divided(d_model: int, num_heads: int) -> int:
     if d_model % num_heads:
         raise ValueError(f"{num_heads} heads do not divide {d_model}.")
@@ -86,6 +93,11 @@ def values_first(d: int, h: int, k: Size, v: Size) -> tuple[int, int]:
     return v if k is None else k, v
 
 
+def floored(d: int, h: int, k: Size, v: Size) -> tuple[int, int]:
+    """Nothing is refused."""
+    return d // h if k is None else k, d // h if v is None else v
+
+
 def unsized(d: int, h: int, k: Size, v: Size) -> tuple[int, int]:
     return 0, 0
 
@@ -109,15 +121,23 @@ def always_biased(d: int, h: int, k: Size = None, v: Size = None, bias: bool = F
 
 
 def whole(mistakes: tuple[Mistake, ...]) -> tuple[Mistake, ...]:
-    """The same mistakes, each with a whole number for a result, and with a float."""
+    """The same mistakes, each with a whole number for a result, and with a float.
+
+    Of a float that is wrong besides, it is said first that it is one.
+    """
 
     def into(kind: Callable[[float], Any], count: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *sizes: kind(count(*sizes))
 
     return tuple(
-        replace(mistake, implementation=into(kind, mistake.implementation))
-        for mistake in mistakes
-        for kind in (int, float)
+        made
+        for m in mistakes
+        for made in (
+            replace(m, implementation=into(int, m.implementation)),
+            m
+            if m.id == "fraction-of-a-number"
+            else Mistake("float-not-int", FLOAT, NO_FLOAT, into(float, m.implementation)),
+        )
     )
 
 
@@ -172,6 +192,7 @@ MATRICES = (
         *counted(lambda d, h, k, v: 2 * d * h * k + d * h * v),
         total(lambda d, h, k, v: 2 * d * h * k + d * h * v, lambda *s: biases(*s) - s[0]),
         total(lambda d, h, k, v: 2 * d * h * k + d * h * v, nothing),
+        total(lambda d, h, k, v: 2 * d * h * k + d * h * v, nothing, floored),
     ),
     *ways(
         "projection-forgotten",
@@ -332,6 +353,12 @@ SIZES = (
             lambda d, h, k, v: (d // h, d // h),
         ),
         total(lambda d, h, k, v: 4 * d * d, lambda d, h, k, v: 4 * d, unsized),
+        *counted(lambda d, h, k, v: 4 * d * d, lambda d, h, k, v: 4 * h * d * d),
+        total(lambda d, h, k, v: 4 * d * d, lambda d, h, k, v: 4 * d),
+        total(lambda d, h, k, v: 4 * d * d, nothing),
+        total(lambda d, h, k, v: 4 * d * d, nothing, unsized),
+        total(lambda d, h, k, v: 4 * h * d * d, nothing, unsized),
+        total(lambda d, h, k, v: 4 * h * d * d, lambda d, h, k, v: 4 * d, unsized),
     ),
     *ways(
         "given-size-overwritten",
@@ -345,7 +372,7 @@ SIZES = (
         "remainder-dropped",
         "a division that leaves a rest is not refused: // drops the rest without a word.",
         "raise a ValueError with both numbers in it when d_model % num_heads is not 0.",
-        *sized(lambda d, h, k, v: (d // h if k is None else k, d // h if v is None else v)),
+        *sized(floored),
     ),
     *ways(
         "fraction-of-a-number",
@@ -361,7 +388,7 @@ COUNT_PARAMETERS: tuple[Mistake, ...] = (
     *whole(SIZES),
     *ways(
         "none-left-over",
-        "d_k or d_v is still None when it is multiplied.",
+        "d_k or d_v is None when it is left out, and is reckoned with as it is.",
         "write two `if`s, one for d_k and one for d_v.",
         *sized(
             lambda d, h, k, v: (divided(d, h),) * 2 if k is None and v is None else (k, v),
@@ -369,6 +396,7 @@ COUNT_PARAMETERS: tuple[Mistake, ...] = (
             lambda d, h, k, v: (k, divided(d, h) if v is None else v),
             lambda d, h, k, v: (k, v),
         ),
+        lambda d, h, k=None, v=None, bias=False: 2 * h * d * (k + v),
     ),
     *ways(
         "refused-needlessly",
@@ -383,9 +411,8 @@ COUNT_PARAMETERS: tuple[Mistake, ...] = (
     ),
     *ways(
         "float-not-int",
-        "the number is right, but it is a float, which `/` makes even where it leaves no rest. "
-        "Nobody has half a parameter.",
-        "divide with //, which makes an int.",
+        FLOAT,
+        NO_FLOAT,
         lambda *sizes: float(total()(*sizes)),
     ),
     *ways(

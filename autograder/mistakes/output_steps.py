@@ -134,6 +134,18 @@ def scaled_by(size: Callable[[Tensor, Tensor, int], int]) -> Function:
     return attend
 
 
+def scaled_by_values(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, h: int) -> Any:
+    """Attention whose scores are divided by √d_v."""
+    root = math.sqrt(w_v.shape[1] // h)
+    return pipeline(scores=lambda q, k: products(q, k) / root)(x, w_q, w_k, w_v, w_o, h)
+
+
+def split_first(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, h: int) -> Any:
+    """Split, then project: the sizes fit with one head only."""
+    q, k, v = (cut(x, h) @ w for w in (w_q, w_k, w_v))
+    return finished(mixed(softmax(scaled(q, k)), v), w_o)
+
+
 def sized_by_model(x: Tensor, *ws_and_heads: Any) -> Any:
     """Attention that cuts every projection into heads of d_model // num_heads numbers."""
     *ws, num_heads = ws_and_heads
@@ -236,6 +248,16 @@ def causal(scores: Tensor) -> Tensor:
 def naive(scores: Tensor) -> Tensor:
     e = scores.exp()
     return e / e.sum(dim=-1, keepdim=True)
+
+
+def over_more(epsilon: float) -> Weights:
+    """A softmax whose denominator is larger by epsilon."""
+
+    def weights(scores: Tensor) -> Tensor:
+        e = (scores - scores.amax(dim=-1, keepdim=True)).exp()
+        return e / (e.sum(dim=-1, keepdim=True) + epsilon)
+
+    return weights
 
 
 def without_keepdim(scores: Tensor) -> Tensor:

@@ -23,7 +23,12 @@ class NoModule:
         self.W_q = nn.Linear(d_model, d_model)
 
     def forward(
-        self, query: Any, key: Any = None, value: Any = None, mask: Any = None, need: Any = False
+        self,
+        query: Any,
+        key: Any = None,
+        value: Any = None,
+        mask: Any = None,
+        need_weights: Any = False,
     ) -> Any:
         return query
 
@@ -53,6 +58,48 @@ class OneInput(Right):
         return super().forward(x)
 
 
+class OtherMask(Right):
+    def forward(
+        self,
+        query: Any,
+        key: Any = None,
+        value: Any = None,
+        attn_mask: Any = None,
+        need_weights: Any = False,
+    ) -> Any:
+        return super().forward(query, key, value, attn_mask, need_weights)
+
+
+class Helper(nn.Module):
+    def foward(self, x: Any) -> Any:
+        return x
+
+
+class HelperMisspelt(Right):
+    def forward(self, *inputs: Any, **more: Any) -> Any:
+        return Helper()(super().forward(*inputs, **more))
+
+
+class OtherInTraining(Right):
+    """In training with dropout, something else than the output is returned."""
+
+    other: Any = None
+
+    def forward(self, *inputs: Any, **more: Any) -> Any:
+        output = super().forward(*inputs, **more)
+        return self.other if self.training and self.dropout.p else output
+
+
+class ShorterInTraining(OtherInTraining):
+    other = torch.ones(2, 3)
+
+
+class OnMeta(Right):
+    def __init__(self, d_model: Any, num_heads: Any, dropout: Any = 0.0, bias: Any = True) -> None:
+        super().__init__(d_model, num_heads, dropout, bias)
+        self.to("meta")
+
+
 class OtherName(Right):
     def __init__(self, d_model: Any, num_heads: Any, dropout: Any = 0.0, bias: Any = True) -> None:
         super().__init__(d_model, num_heads, dropout, bias)
@@ -73,7 +120,12 @@ class Stub(Right):
 
 class HalfStub(Right):
     def forward(
-        self, query: Any, key: Any = None, value: Any = None, mask: Any = None, need: Any = False
+        self,
+        query: Any,
+        key: Any = None,
+        value: Any = None,
+        mask: Any = None,
+        need_weights: Any = False,
     ) -> Any:
         raise NotImplementedError
 
@@ -97,6 +149,11 @@ CASES = [
     (OneMore, "wrong values", "extra-parameter", "extra.bias and extra.weight"),
     (Stub, "not attempted", None, "as the stub does"),
     (HalfStub, "not attempted", None, "as the stub does"),
+    (OtherMask, "wrong type", "not-callable", "called with mask=… and need_weights=…, by name"),
+    (HelperMisspelt, "error", None, 'the required "forward" function'),
+    (OtherInTraining, "wrong values", None, "the output is None"),
+    (ShorterInTraining, "wrong values", None, "the output is a tensor of shape (2, 3)"),
+    (OnMeta, "error", None, "device meta"),
     (Reference, "not allowed", "not-allowed", "scaled_dot_product_attention"),
 ]
 
@@ -128,6 +185,26 @@ def test_chance_is_put_back() -> None:
     torch.manual_seed(3)
     judge(NAME, Right)
     assert torch.equal(torch.rand(2), expected)
+
+
+def test_defaults_of_the_notebook_do_not_matter_and_stay() -> None:
+    class Meddling(Right):
+        def forward(self, *inputs: Any, **more: Any) -> Any:
+            torch.set_default_dtype(torch.float16)
+            torch.use_deterministic_algorithms(True)
+            return super().forward(*inputs, **more)
+
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.no_grad():
+            verdict = judge(NAME, Right)
+            judge(NAME, Meddling)
+            assert not torch.is_grad_enabled()
+        assert verdict.correct, verdict.message
+        assert torch.get_default_dtype() == torch.float64
+        assert not torch.are_deterministic_algorithms_enabled()
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def test_the_notebook_fills_modules_as_the_checks_do() -> None:

@@ -201,6 +201,20 @@ def folded(x: Any, w_q: Any, w_k: Any, w_v: Any, num_heads: Any, bias: Any = Non
     return torch.cat(torch.bmm(weights, v).chunk(num_heads, dim=0), dim=-1)
 
 
+def single_root(d_k: int) -> Any:
+    return torch.sqrt(torch.tensor(d_k))  # in float32, whatever the inputs are
+
+
+def with_single_root(x: Any, w_q: Any, w_k: Any, w_v: Any, num_heads: Any) -> Any:
+    q, k, v = (einops_split(x @ w, num_heads) for w in (w_q, w_k, w_v))
+    return concat(torch.softmax(q @ k.mT / single_root(q.shape[-1]), dim=-1) @ v)
+
+
+def heads_with_single_root(x: Any, w_q: Any, w_k: Any, w_v: Any) -> Any:
+    q, k, v = (x.unsqueeze(1) @ w for w in (w_q, w_k, w_v))
+    return torch.softmax(q @ k.mT / single_root(q.shape[-1]), dim=-1) @ v
+
+
 VARIANTS: Versions = {
     "split_heads": (
         asserting_split,
@@ -228,6 +242,7 @@ VARIANTS: Versions = {
         broadcast_heads,
         folded_heads,
         filled_heads,
+        heads_with_single_root,
     ),
     "pack_projections": (
         looped_pack,
@@ -239,5 +254,12 @@ VARIANTS: Versions = {
         lambda w: w.mT.reshape(-1, w.shape[1]).T,
         lambda w: torch.einsum("hmd,hg->mgd", w, torch.eye(len(w), dtype=w.dtype)).flatten(1),
     ),
-    "multi_head_attention": (split_by_hand, by_einsum, by_einops, by_columns, folded),
+    "multi_head_attention": (
+        split_by_hand,
+        by_einsum,
+        by_einops,
+        by_columns,
+        folded,
+        with_single_root,
+    ),
 }

@@ -193,6 +193,15 @@ def stacked_layer(x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, num_heads: Any
     return looped_contributions(heads, w_o).sum(1)
 
 
+def single_root_layer(x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, num_heads: Any) -> Any:
+    """The root of d_k is held in float32, whatever the inputs are."""
+    d_k, d_v = refuse(w_q, num_heads), refuse(w_v, num_heads)
+    q, k = ((x @ w).unflatten(-1, (num_heads, d_k)).transpose(1, 2) for w in (w_q, w_k))
+    v = (x @ w_v).unflatten(-1, (num_heads, d_v)).transpose(1, 2)
+    weights = torch.softmax(q @ k.mT / torch.FloatTensor([d_k]).sqrt(), dim=-1)
+    return (weights @ v).transpose(1, 2).flatten(2) @ w_o
+
+
 VARIANTS: Versions = {
     "project_output": (
         looped_projection,
@@ -231,5 +240,6 @@ VARIANTS: Versions = {
         einsum_layer,
         folded_layer,
         stacked_layer,
+        single_root_layer,
     ),
 }

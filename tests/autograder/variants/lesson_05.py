@@ -23,7 +23,7 @@ def compared_causal(n_q: Any, n_k: Any = None) -> Any:
 
 
 def looped_causal(n_q: Any, n_k: Any = None) -> Any:
-    n_k = n_k or n_q
+    n_k = n_q if n_k is None else n_k
     assert n_k >= n_q, (n_q, n_k)
     offset = n_k - n_q
     rows = [[j <= i + offset for j in range(n_k)] for i in range(n_q)]
@@ -238,6 +238,12 @@ def query_by_query(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
     return torch.stack(outputs, dim=-2), torch.stack(rows, dim=-2)
 
 
+def with_single_root(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+    """The root of d_k is held in float32, whatever the inputs are."""
+    weights = mended(q @ k.mT / torch.sqrt(torch.tensor(q.shape[-1])), mask)
+    return weights @ v, weights
+
+
 VARIANTS: Versions = {
     "causal_mask": (
         compared_causal,
@@ -285,5 +291,6 @@ VARIANTS: Versions = {
         in_place_on_own_scores,
         folded,
         query_by_query,
+        with_single_root,
     ),
 }

@@ -204,14 +204,14 @@ class InFloat(Complete):
 
 
 class HeadByHead(nn.Module):
-    """A loop over heads, own names for all arguments, dropout by hand, no helper."""
+    """A loop over heads, own names where nobody uses them, dropout by hand, no helper."""
 
-    def __init__(self, width: int, h: int, p: float = 0.0, with_bias: bool = True, **more: Any):
+    def __init__(self, width: int, h: int, dropout: float = 0.0, bias: bool = True, **more: Any):
         super().__init__()
         assert width % h == 0, (width, h)
-        layers = [nn.Linear(width, width, bias=with_bias) for _ in range(4)]
+        layers = [nn.Linear(width, width, bias=bias) for _ in range(4)]
         self.W_q, self.W_k, self.W_v, self.W_o = layers
-        self.h, self.p = h, p
+        self.h, self.p = h, dropout
 
     def drop(self, w: Tensor) -> Tensor:
         if not self.training or self.p == 0:
@@ -220,10 +220,11 @@ class HeadByHead(nn.Module):
         return w * kept / (1 - self.p)
 
     def forward(
-        self, q: Tensor, k: Any = None, v: Any = None, m: Any = None, w: bool = False
+        self, q: Tensor, k: Any = None, v: Any = None, mask: Any = None, need_weights: bool = False
     ) -> Any:
         k = q if k is None else k
         v = k if v is None else v
+        m = mask
         if m is not None:
             shape = (q.shape[0], self.h, q.shape[1], k.shape[1])
             m = torch.broadcast_to(m, shape)
@@ -245,7 +246,7 @@ class HeadByHead(nn.Module):
             maps.append(weights)
             heads.append(torch.einsum("bqk,bkd->bqd", self.drop(weights), c))
         output = self.W_o(torch.cat(heads, -1))
-        return [output, torch.stack(maps, 1)] if w else output
+        return [output, torch.stack(maps, 1)] if need_weights else output
 
 
 class ByName(Complete):
@@ -263,7 +264,78 @@ class ByName(Complete):
         return super().forward(query, key, value, **more)
 
 
-SMALLEST = (EinopsSelf, LoopSelf, FoldedSelf, ByWeightsSelf)
+class RootInFloat32(LoopSelf):
+    """A root that is a tensor, and so in float32, whatever the dtype of the inputs."""
+
+    def forward(self, inputs: Tensor, verbose: bool = False) -> Tensor:
+        q, k, v = (
+            layer(inputs).unflatten(-1, (self.h, self.d_k)).transpose(1, 2)
+            for layer in (self.W_q, self.W_k, self.W_v)
+        )
+        weights = (q @ k.mT / torch.sqrt(torch.tensor(self.d_k))).softmax(-1)
+        return self.W_o((weights @ v).transpose(1, 2).flatten(2))
+
+
+class ListedAsWell(Complete):
+    """The layers in a ModuleList too, the scale in a buffer, weights detached and kept."""
+
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        super().__init__(d_model, num_heads, dropout, bias)
+        self.linears = nn.ModuleList([self.W_q, self.W_k, self.W_v])
+        self.scale: Tensor
+        self.register_buffer("scale", torch.tensor(self.d_k).sqrt())
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Any = None,
+        value: Any = None,
+        mask: Any = None,
+        need_weights: bool = False,
+    ) -> Any:
+        key = query if key is None else key
+        inputs = (query, key, key if value is None else value)
+        q, k, v = (self.heads(layer(x)) for layer, x in zip(self.linears, inputs, strict=True))
+        weights = self.weights_of(q @ k.mT / self.scale, mask)
+        self.last = weights.detach()
+        output = self.W_o((self.dropout(weights) @ v).transpose(1, 2).flatten(2))
+        return (output, self.last) if need_weights else output
+
+
+class FirstListed(nn.Module):
+    """The projections come from a ModuleList that was there before them."""
+
+    def __init__(
+        self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model} and {num_heads}")
+        self.layers = nn.ModuleList(nn.Linear(d_model, d_model, bias=bias) for _ in range(4))
+        self.W_q, self.W_k, self.W_v, self.W_o = self.layers
+        self.num_heads, self.p = num_heads, dropout
+
+    def forward(self, query: Tensor, key: Any = None, value: Any = None, **more: Any) -> Any:
+        key = query if key is None else key
+        value = key if value is None else value
+        inputs = zip((self.W_q, self.W_k, self.W_v), (query, key, value), strict=True)
+        q, k, v = (f(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for f, x in inputs)
+        scores = q @ k.mT / torch.sqrt(torch.tensor(q.shape[-1]))
+        mask = more.get("mask")
+        if mask is not None:
+            scores = scores.where(mask, -torch.inf)
+        weights = scores.softmax(-1)
+        if mask is not None:
+            weights = weights.nan_to_num()
+        kept = torch.rand_like(weights) >= self.p if self.training else 1 - self.p
+        heads = (weights * kept / (1 - self.p)) @ v
+        output = self.W_o(heads.transpose(1, 2).flatten(2))
+        return (output, weights) if more.get("need_weights") else output
+
+
+SMALLEST = (RootInFloat32, EinopsSelf, LoopSelf, FoldedSelf, ByWeightsSelf)
 COMPLETE = (
     Complete,
     LowestNumber,
@@ -272,4 +344,6 @@ COMPLETE = (
     InFloat,
     HeadByHead,
     ByName,
+    ListedAsWell,
+    FirstListed,
 )
