@@ -226,9 +226,11 @@ def _wrong_parts(exercise: Exercise, expected: Observation, seen: Observation) -
     if returned is None and untold and seen.values:
         # The probe stopped early, or found no tensor: the parts that are there say why.
         for part, value in seen.values.items():
-            found = part in expected.values and _text_difference(part, expected.values[part], value)
-            if found:
-                return found
+            wanted_value = expected.values.get(part)
+            if wanted_value is not None and wanted_value.kind == value.kind == "text":
+                found = _text_difference(part, wanted_value, value)
+                if found:
+                    return found
     got = returned.description if returned else ", ".join(seen.values)
     if returned is not None and returned.description == "None":
         return _returned_none(exercise)
