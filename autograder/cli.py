@@ -1,6 +1,5 @@
-"""The command line: build, grade, feedback, reset, doctor."""
+"""The command line: build, collect, grade, feedback, export, reset, doctor."""
 
-import difflib
 import json
 import sys
 from collections.abc import Sequence
@@ -9,31 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autograder.commanding import (
+    BROKEN,
+    Trouble,
+    chosen_of,
+    classroom_option,
+    the_classroom,
+    the_project,
+)
+from autograder.exchanging import collect, export
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from autograder.grading.batch import Graded
     from autograder.grading.places import Classroom, Project
 
-BROKEN, USAGE = 1, 2
 GRADING_MISSING = (
     "Grading needs packages that are not installed here ({error}). Install them with "
     "`pip install -e '.[grading]'` in the project's folder, or start `make lab` once."
 )
-
-classroom_option = click.option(
-    "--classroom",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder with all state of a class [default: classroom/ in the project].",
-)
-
-
-class Trouble(click.ClickException):
-    """One sentence for whoever typed the command, and the exit code."""
-
-    def __init__(self, text: str, exit_code: int = BROKEN) -> None:
-        super().__init__(text)
-        vars(self)["exit_code"] = exit_code  # click declares it for the class
 
 
 class _Commands(click.Group):
@@ -68,7 +62,7 @@ def build(check: bool) -> None:
     from autograder.grading.building import build_all, differences, write_all
     from autograder.grading.gradebook import GradebookFault
 
-    project = _project()
+    project = the_project()
     try:
         made = build_all(project)
     except GradebookFault as fault:
@@ -88,9 +82,7 @@ def build(check: bool) -> None:
 @classroom_option
 @click.option("--regrade", is_flag=True, help="Also grade what has not changed since last time.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-@click.option(
-    "--trust-submissions", is_flag=True, help="Run student code on this machine, unprotected."
-)
+@click.option("--trust-submissions", is_flag=True, help="Run student code without the sandbox.")
 def grade(
     assignments: Sequence[str],
     classroom: Path | None,
@@ -106,12 +98,14 @@ def grade(
     from rich.console import Console
     from rich.progress import Progress
 
-    from autograder.grading.batch import AlreadyGrading, NotTrusted, submissions_of
     from autograder.grading.batch import grade as grade_class
+    from autograder.grading.batch import submissions_of
+    from autograder.grading.locking import AlreadyGrading
+    from autograder.grading.sandbox import NoSandbox
 
-    project = _project()
-    chosen = _chosen(project, assignments)
-    room = _classroom(project, classroom)
+    project = the_project()
+    chosen = chosen_of(project, assignments)
+    room = the_classroom(project, classroom)
     # A quiet console beside JSON: then only the JSON is on stdout.
     console = Console(soft_wrap=True, highlight=False, quiet=as_json)
     waiting = submissions_of(room, chosen)
@@ -134,7 +128,7 @@ def grade(
                 regrade=regrade,
                 report=report,
             )
-        except (AlreadyGrading, NotTrusted) as refusal:
+        except (AlreadyGrading, NoSandbox) as refusal:
             raise Trouble(str(refusal)) from refusal
     if as_json:
         click.echo(json.dumps([_as_json(graded) for graded in results], indent=1))
@@ -204,9 +198,9 @@ def feedback(assignments: Sequence[str], classroom: Path | None) -> None:
     from autograder.grading.feedback import write_feedback
     from autograder.grading.terminal import safe_text
 
-    project = _project()
-    room = _classroom(project, classroom)
-    pages = write_feedback(project, room, _chosen(project, assignments))
+    project = the_project()
+    room = the_classroom(project, classroom)
+    pages = write_feedback(project, room, chosen_of(project, assignments))
     for page in pages:
         said = page.path if page.path else page.why
         click.echo(f"{safe_text(page.student)}  {page.assignment}  {safe_text(str(said))}")
@@ -222,8 +216,8 @@ def reset(number: str) -> None:
     from autograder.grading.gradebook import GradebookFault
     from autograder.grading.resetting import reset as reset_exercise
 
-    project = _project()
-    (assignment,) = _chosen(project, [number])
+    project = the_project()
+    (assignment,) = chosen_of(project, [number])
     try:
         backup = reset_exercise(project, assignment)
     except GradebookFault as fault:
@@ -248,38 +242,8 @@ def doctor() -> None:
     sys.exit(BROKEN if troubled else 0)
 
 
-def _project() -> "Project":
-    from autograder.grading.places import NoProject, find_project
-
-    try:
-        return find_project()
-    except NoProject as missing:
-        raise Trouble(str(missing), USAGE) from missing
-
-
-def _classroom(project: "Project", chosen: Path | None) -> "Classroom":
-    from autograder.grading.places import find_classroom
-
-    return find_classroom(project, chosen)
-
-
-def _chosen(project: "Project", names: Sequence[str]) -> list[str]:
-    """The assignments meant; a number means the assignment that begins with it."""
-    known = project.assignments()
-    if not names:
-        return known
-    chosen = []
-    for name in names:
-        number = name.zfill(2) if name.isdigit() else name
-        matching = [each for each in known if each == name or each.split("-")[0] == number]
-        if not matching:
-            close = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or known
-            raise Trouble(
-                f"There is no assignment {name!r}. Did you mean {' or '.join(close)}?", USAGE
-            )
-        chosen += [each for each in matching if each not in chosen]
-    return chosen
-
+main.add_command(collect)
+main.add_command(export)
 
 if __name__ == "__main__":
     main()

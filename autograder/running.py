@@ -42,6 +42,7 @@ Send = Callable[[Mapping[str, Any]], None]
 PR_SET_PDEATHSIG = 1  # of Linux's prctl
 BESIDE_STUDENT_CODE = (
     "capturing",
+    "confining",
     "declaring",
     "exercises",
     "module_probing",
@@ -53,6 +54,7 @@ BESIDE_STUDENT_CODE = (
     "running",
     "watching",
     "wire",
+    "working",
 )
 CHECKS_LATER = "Checks run when your notebook is graded; here nothing is checked."
 _MISSING = object()
@@ -60,14 +62,17 @@ _MISSING = object()
 
 def main(arguments: list[str]) -> None:
     """Serve one job over the socket whose descriptor is the only argument."""
-    connection = socket.socket(fileno=int(arguments[0]))
+    _die_with_the_grader()
+    serve(socket.socket(fileno=int(arguments[0])), start_shell())
+
+
+def serve(connection: socket.socket, shell: ZMQInteractiveShell) -> None:
+    """Say that this process is ready, receive one job, and run it."""
 
     def send(event: Mapping[str, Any]) -> None:
         connection.sendall(encode(event))
 
-    _die_with_the_grader()
     interrupts = Interrupts()
-    shell = start_shell()
     send({"event": "ready"})
     # Until here, what goes wrong is our own fault and is read from stderr; nothing is after this.
     nowhere = os.open(os.devnull, os.O_WRONLY)

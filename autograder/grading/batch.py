@@ -6,19 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import filelock
 from traitlets.config import Config
 
 from autograder.grading import records
 from autograder.grading.config import load
 from autograder.grading.converting import ConversionFault, autograde, was_interrupted
-from autograder.grading.exporting import NOT_TRUSTED
 from autograder.grading.gradebook import (
     check_gradebook,
     fill,
     in_a_sentence,
     submissions_known,
 )
+from autograder.grading.locking import alone_in
 from autograder.grading.marks import (
     Fault,
     forget_fault,
@@ -29,18 +28,11 @@ from autograder.grading.marks import (
 )
 from autograder.grading.places import Classroom, Project
 from autograder.grading.records import Record
+from autograder.grading.sandbox import NoSandbox, why_not
 from autograder.grading.submissions import Submission, folders, read_submission
 from autograder.grading.terminal import is_plain
 
 REASON = 300  # characters of the sentence that says why something was not graded
-
-
-class NotTrusted(RuntimeError):
-    """Nobody has vouched for the code that would run here."""
-
-
-class AlreadyGrading(RuntimeError):
-    """Another process is grading this classroom."""
 
 
 @dataclass(frozen=True)
@@ -80,18 +72,10 @@ def grade(
     """Grade what was handed in for these assignments, and write the table of marks.
 
     Submissions that have not changed since they were graded are not graded again, unless
-    `regrade`. Each result is reported as soon as it stands. Raises NotTrusted, AlreadyGrading,
+    `regrade`. Each result is reported as soon as it stands. Raises NoSandbox, AlreadyGrading,
     UnusableGradebook, and OSError when the marks cannot be written.
     """
-    classroom.root.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(classroom.root / ".grading.lock")
-    try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        raise AlreadyGrading(
-            f"Another process is grading {classroom.root}. Wait until it has finished."
-        ) from None
-    try:
+    with alone_in(classroom):
         shutil.rmtree(classroom.staging, ignore_errors=True)
         run = _Run(project, classroom, trust_submissions, regrade)
         check_gradebook(classroom.gradebook)
@@ -101,10 +85,8 @@ def grade(
                 results.append(graded)
                 report(graded)
         finally:  # also after Ctrl-C: what is graded is graded
-            write_marks(classroom, project.assignments(), run.unkept)
+            write_marks(classroom, project.all_exercises(), run.unkept)
         return results
-    finally:
-        lock.release()
 
 
 class _Run:
@@ -116,8 +98,8 @@ class _Run:
         self._config: Config = load(project, classroom)
         if trust_submissions:
             self._config.Judge.trust_submissions = True
-        if not self._config.Judge.get("trust_submissions"):
-            raise NotTrusted(NOT_TRUSTED)
+        elif not self._config.Judge.get("trust_submissions") and (reason := why_not()):
+            raise NoSandbox(reason)
         # The table of marks is written once, at the end.
         self._config.Autograde.pop("post_convert_hook", None)
 

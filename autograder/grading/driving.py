@@ -146,7 +146,8 @@ class _Driver:
                 why = f"the notebook took more than {self._limits.notebook:g} seconds in all"
             return index, why
         except (_Closed, OSError):
-            return index, _how_it_ended(self._runner.ended())
+            code = self._runner.ended()
+            return index, self._runner.hit or _how_it_ended(code)
         except WireError as error:
             return index, f"what it answered cannot be read: {error}"
         return len(runs), ""

@@ -1,7 +1,7 @@
 """Reading submissions for nbgrader's autograder: the place where nothing may go wrong.
 
 `Autograde.exporter_class`. It reads each handed-in file tolerantly, fills the gradebook from
-`solutions/`, and refuses to run student code that nobody vouched for.
+`solutions/`, and refuses where student code can neither be confined nor is vouched for.
 """
 
 import contextlib
@@ -20,14 +20,8 @@ from autograder.grading.places import classroom_of
 from autograder.grading.preprocessors import KEY, Judge
 from autograder.grading.reading import Unreadable, read_notebook
 from autograder.grading.records import path_of, read
+from autograder.grading.sandbox import why_not
 from autograder.grading.submissions import hash_of, read_timestamp
-
-NOT_TRUSTED = (
-    "Grading runs your students' code on this machine, as you: it could read and change your "
-    "files. If you have reason to trust this code, say so: --trust-submissions (with nbgrader: "
-    "--Judge.trust_submissions=True; for the formgrader: c.Judge.trust_submissions = True in "
-    "nbgrader_config.py)."
-)
 
 
 class SubmissionExporter(NotebookExporter):
@@ -44,8 +38,9 @@ class SubmissionExporter(NotebookExporter):
         super().__init__(*args, **more)
         converter: Any = self.parent
         self._courses: CourseDirectory = converter.coursedir
-        if not Judge(parent=self).trust_submissions:
-            self._stop(NOT_TRUSTED)
+        reason = "" if Judge(parent=self).trust_submissions else why_not()
+        if reason:
+            self._stop(reason)
         assignment = self._courses.assignment_id
         source = self._courses.format_path(self._courses.source_directory, ".", assignment)
         stamps = classroom_of(self._courses).stamps

@@ -50,15 +50,12 @@ def _gradebook() -> Finding:
 
 
 def _sandbox() -> Finding:
-    found = shutil.which("bwrap")
-    if found is None:
-        return Finding(
-            "Sandbox",
-            "to do",
-            "bubblewrap is missing: install it (Debian, Ubuntu: `apt install bubblewrap`), or on "
-            "macOS and Windows grade in a Linux container or WSL. Until then only "
-            "`--trust-submissions` grades.",
-        )
-    return Finding(
-        "Sandbox", "fine", f"bubblewrap is here ({found}); grading does not make use of it yet."
-    )
+    try:
+        from autograder.grading.sandbox import NoSandbox, Worker
+
+        Worker().close()
+    except ImportError as problem:
+        return Finding("Sandbox", "to do", f"Grading cannot be loaded ({problem}).")
+    except NoSandbox as problem:
+        return Finding("Sandbox", "to do", f"{problem} Until then only --trust-submissions grades.")
+    return Finding("Sandbox", "fine", "Student code is confined when it is graded.")

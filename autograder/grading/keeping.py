@@ -43,4 +43,4 @@ def finish(assignment: str, student: str, notebooks: Sequence[str]) -> None:
         classroom = Classroom(folder.parents[2])
         if complete(classroom.verdicts, folder.parent.name, folder.name):
             forget_fault(classroom.verdicts, folder.parent.name, folder.name)
-            write_marks(classroom, find_project().assignments())
+            write_marks(classroom, find_project().all_exercises())

@@ -1,8 +1,8 @@
 """Starting the process that runs student code.
 
-This is the one place that knows how it is started: in a folder of its own, with an
-environment of its own, killed with everything it started when it is no longer needed.
-It is not a sandbox: student code can still read what the grader's user can read.
+Here without a sandbox, for submissions that are trusted: in a folder of its own, with an
+environment of its own, killed with everything it started when it is no longer needed. Student
+code can read what the grader's user can read. `sandbox` is the other way, and the usual one.
 """
 
 import contextlib
@@ -16,20 +16,45 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 import autograder
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
+class Runner(Protocol):
+    """A process that runs one notebook, and our end of the connection to it."""
+
+    @property
+    def connection(self) -> socket.socket:
+        """Where jobs go and events come from."""
+
+    @property
+    def hit(self) -> str:
+        """Which limit ended it, in words, or ""."""
+
+    def interrupt(self) -> None:
+        """Ask student code to stop, as the stop button does."""
+
+    def ended(self) -> int | None:
+        """How it ended, once it has closed its end of the connection."""
+
+    def kill(self) -> int | None:
+        """End the process and what it started; how it ended, if that can be told."""
+
+    def last_words(self) -> str:
+        """The end of what it wrote to stderr before it was ready."""
+
+
 @dataclass(frozen=True)
-class Runner:
-    """A started `autograder.running`, and our end of the connection to it."""
+class Unconfined:
+    """A started `autograder.running`, for submissions that are trusted."""
 
     connection: socket.socket
     process: subprocess.Popen[bytes]
     complaints: IO[bytes]
+    hit: str = ""
 
     def interrupt(self) -> None:
         """Ask student code to stop, as the stop button does."""
@@ -59,7 +84,7 @@ class Runner:
 
 
 @contextlib.contextmanager
-def start_runner() -> Iterator[Runner]:
+def start_runner() -> Iterator[Unconfined]:
     """Start a runner; at the end of the block it is killed, and its folder removed."""
     home = Path(tempfile.mkdtemp(prefix="many-heads-"))
     ours, theirs = socket.socketpair()
@@ -79,7 +104,7 @@ def start_runner() -> Iterator[Runner]:
                 start_new_session=True,  # so that everything it starts can be killed with it
             )
             theirs.close()  # else its death would not show as the end of the connection
-            runner = Runner(ours, process, complaints)
+            runner = Unconfined(ours, process, complaints)
             try:
                 yield runner
             finally:

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from autograder.grading.gradebook import set_by_hand
 from autograder.grading.places import Classroom
 from autograder.grading.records import read_all, write_atomically
 from autograder.grading.repairing import CHECK
-from autograder.grading.submissions import unmatched
+from autograder.grading.roster import UnusableRoster, read_roster, same_name
+from autograder.grading.submissions import folders, unmatched
 from autograder.grading.terminal import safe_text
 
 COLUMNS = (
@@ -26,8 +27,9 @@ COLUMNS = (
 )
 FAULT = ".fault"
 DETAILS = ".log"
+MISSING = "not handed in"
 
-Sorted = tuple[tuple[str, str, int], *tuple[str, ...]]  # a row, after what it is sorted by
+Sorted = tuple[tuple[str, str, int], str, str, *tuple[str, ...]]  # a row, after what sorts it
 
 
 @dataclass(frozen=True)
@@ -82,18 +84,24 @@ def read_faults(verdicts: Path) -> Iterator[Fault]:
 
 
 def write_marks(
-    classroom: Classroom, assignments: Sequence[str], unkept: Sequence[Fault] = ()
+    classroom: Classroom,
+    exercises: Mapping[str, Sequence[tuple[str, float]]],
+    unkept: Sequence[Fault] = (),
 ) -> None:
     """Write the table anew: one row per student, assignment and exercise.
 
-    What lies where no assignment is looked for gets a row without points.
+    What lies where no assignment is looked for gets a row without points. Who is in the roster
+    gets rows for everything that somebody of the class handed in.
+    exercises: of every assignment, with the points that each is worth.
     unkept: faults that could not be remembered.
     Raises OSError, UnusableGradebook.
     """
+    rows = [*_rows(classroom, unkept), *_unmatched_rows(classroom, [*exercises])]
+    rows += _missing_rows(classroom, exercises, {(row[1], row[2]) for row in rows})
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for row in sorted([*_rows(classroom, unkept), *_unmatched_rows(classroom, assignments)]):
+    for row in sorted(rows):
         writer.writerow([safe_cell(field) for field in row[1:]])
     write_atomically(classroom.marks, text.getvalue())
 
@@ -102,6 +110,40 @@ def _unmatched_rows(classroom: Classroom, assignments: Sequence[str]) -> Iterato
     for number, stray in enumerate(unmatched(classroom, assignments)):
         key = (stray.student, stray.place, number)
         yield key, stray.student, stray.place, "", "", "", "error", "", f"not graded: {stray.why}"
+
+
+def _missing_rows(
+    classroom: Classroom,
+    exercises: Mapping[str, Sequence[tuple[str, float]]],
+    known: set[tuple[str, str]],
+) -> Iterator[Sorted]:
+    """A zero for each exercise of an assignment that others handed in, for those who did not.
+
+    known: student and assignment of every other row.
+    """
+    try:
+        people = read_roster(classroom.roster).people if classroom.roster.is_file() else ()
+    except UnusableRoster as unusable:
+        why = f"not graded: who handed in nothing has no rows. {unusable}"
+        yield (
+            ("", classroom.roster.name, 0),
+            "",
+            classroom.roster.name,
+            *("",) * 3,
+            "error",
+            "",
+            why,
+        )
+        return
+    here = {(same_name(who), what) for who, what in [*known, *folders(classroom)]}
+    for assignment in sorted({what for _, what in here} & exercises.keys()):
+        for person in people:
+            if (same_name(person.id), assignment) in here:
+                continue
+            for number, (exercise, points) in enumerate(exercises[assignment]):
+                key = (person.id, assignment, number)
+                texts = exercise, "0", f"{points:g}", MISSING, "", ""
+                yield key, person.id, assignment, *texts
 
 
 def _rows(classroom: Classroom, unkept: Sequence[Fault]) -> Iterator[Sorted]:

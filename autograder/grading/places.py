@@ -61,6 +61,10 @@ class Project:
             if label.get("grade") and not label.get("solution")
         ]
 
+    def all_exercises(self) -> dict[str, list[tuple[str, float]]]:
+        """The exercises of every assignment, in order, and the points that each is worth."""
+        return {assignment: self.exercises_of(assignment) for assignment in self.assignments()}
+
 
 @dataclass(frozen=True)
 class Classroom:
@@ -107,6 +111,21 @@ class Classroom:
     def db_url(self) -> str:
         """The database as SQLAlchemy names it."""
         return f"sqlite:///{self.gradebook}"
+
+    @property
+    def roster(self) -> Path:
+        """Who is in the class, when somebody said so."""
+        return self.root / "roster.csv"
+
+    @property
+    def earlier(self) -> Path:
+        """Submissions that a later one has replaced: <student>/<assignment>/<number>/."""
+        return self.root / "earlier"
+
+    @property
+    def exports(self) -> Path:
+        """Marks in the shapes that learning platforms import."""
+        return self.root / "exports"
 
     @property
     def marks(self) -> Path:

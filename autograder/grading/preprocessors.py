@@ -1,30 +1,30 @@
 """Our steps in nbgrader's two lists of preprocessors: sanitize what came in, run and judge it."""
 
 import secrets
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import nbformat
 from nbformat.notebooknode import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import is_grade, is_solution
-from traitlets import Bool, Integer
+from traitlets import Bool, Float, Integer
 
 from autograder import exercises
 from autograder.declaring import Exercise
 from autograder.exercises import UnknownExercise
-from autograder.expecting import make_cases
-from autograder.grading.driving import CellRun, CheckCell, CodeCell, Limits, drive
-from autograder.grading.marking import failed, judge_runs, mark
+from autograder.grading.driving import CellRun, CodeCell, Limits
+from autograder.grading.marking import failed, mark
 from autograder.grading.outputs import (
     as_markdown,
     clean_markdown,
-    clean_outputs,
     clean_text,
     stream,
 )
 from autograder.grading.repairing import CHECK, Known, defines, known_cells, repair
+from autograder.grading.sandbox import Allowance
+from autograder.grading.working_out import Answer, Task, work
 from autograder.rendering import to_html
 
 KEY = "many_heads"  # our corner of a notebook's metadata, and of nbconvert's resources
@@ -96,20 +96,40 @@ def _other_assignment(nb: NotebookNode, known: Sequence[Known]) -> str:
 
 
 class Judge(NbGraderPreprocessor):
-    """In the place of Execute: runs the notebook in a process of its own, judges outside.
+    """In the place of Execute: has the notebook run in the sandbox, and judged outside it.
 
     Every check cell ends with exactly one output, whose text is the number that nbgrader
     stores and whose HTML is what the student would have seen.
     """
 
     trust_submissions = Bool(
-        False, help="Whether to run student code on this machine without a sandbox."
+        False, help="Whether to run student code on this machine without the sandbox."
     ).tag(config=True)
     partial_credit = Bool(
         False, help="Whether a wrong answer earns the share of cases that hold."
     ).tag(config=True)
     cell_timeout = Integer(30, help="Seconds that one cell or check may take.").tag(config=True)
     notebook_timeout = Integer(300, help="Seconds that a whole notebook may take.").tag(config=True)
+    memory = Float(2.0, help="GB of memory that a submission may hold.").tag(config=True)
+    disk = Float(0.25, help="GB of temporary files that a submission may write.").tag(config=True)
+    processes = Integer(64, help="Processes and threads that a submission may have.").tag(
+        config=True
+    )
+
+    answers: ClassVar[dict[Task, Answer]] = {}
+    """What was worked out beforehand, elsewhere; whoever puts it here takes it out again."""
+
+    def task(self, nb: NotebookNode, seed: int) -> Task:
+        """What there is to run and judge in a sanitized notebook. Raises UnknownExercise."""
+        code = _code(nb)
+        allowance = Allowance(int(self.memory * 2**30), int(self.disk * 2**30), self.processes)
+        return Task(
+            tuple(_exercise_of(c).name if _is_check(c) else CodeCell(c.source) for c in code),
+            tuple("" if _is_check(c) else _label_of(c) for c in code),
+            seed,
+            Limits(cell=self.cell_timeout, notebook=self.notebook_timeout),
+            None if self.trust_submissions else allowance,
+        )
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Run and judge one notebook; the record goes into the resources.
@@ -118,25 +138,21 @@ class Judge(NbGraderPreprocessor):
         UnknownExercise when a check cell of the assignment names no exercise: faults of
         ours, and nobody's zero.
         """
-        seed = secrets.randbits(62)
-        code = [cell for cell in nb.cells if cell.cell_type == "code"]
+        state = nb.metadata[KEY]
+        seed = state.setdefault("seed", secrets.randbits(62))
+        code = _code(nb)
         checks = {id(cell): _exercise_of(cell) for cell in code if _is_check(cell)}
         for cell in code:
             cell.outputs = [_number(0.0)] if id(cell) in checks else []
-        problem = nb.metadata[KEY]["problem"]
-        if problem:
-            verdicts = {e.name: failed(e, problem) for e in checks.values()}
+        if state["problem"]:
+            verdicts = {e.name: failed(e, state["problem"]) for e in checks.values()}
         else:
-            runs = self._run(code, checks, seed)
-            for cell, run in zip(code, runs, strict=True):
+            task = self.task(nb, seed)
+            answer = self.answers.get(task) or work(task)
+            for cell, run in zip(code, answer.runs, strict=True):
                 if id(cell) not in checks:
                     _show(cell, run)
-            by_name = {
-                checks[id(cell)].name: run
-                for cell, run in zip(code, runs, strict=True)
-                if id(cell) in checks
-            }
-            verdicts = judge_runs(by_name, list(checks.values()), seed, _reasons(code, runs))
+            verdicts = dict(answer.verdicts)
         marks = []
         for cell in code:
             if id(cell) in checks:
@@ -148,18 +164,9 @@ class Judge(NbGraderPreprocessor):
         resources[KEY] = {"seed": seed, "marks": marks}
         return nb, resources
 
-    def _run(
-        self, code: Sequence[NotebookNode], checks: Mapping[int, Exercise], seed: int
-    ) -> list[CellRun]:
-        cells: list[CodeCell | CheckCell] = []
-        for cell in code:
-            exercise = checks.get(id(cell))
-            if exercise is None:
-                cells.append(CodeCell(cell.source))
-            else:
-                cells.append(CheckCell(exercise.name, make_cases(exercise, seed)))
-        limits = Limits(cell=self.cell_timeout, notebook=self.notebook_timeout)
-        return drive(cells, limits)
+
+def _code(nb: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in nb.cells if cell.cell_type == "code"]
 
 
 def _is_check(cell: NotebookNode) -> bool:
@@ -184,34 +191,7 @@ def _number(points: float, page: str = "") -> NotebookNode:
 
 
 def _show(cell: NotebookNode, run: CellRun) -> None:
-    cell.outputs = clean_outputs(run.outputs)
+    cell.outputs = list(run.outputs)
     cell.execution_count = run.count
     if run.note:
         cell.outputs.append(stream("stderr", f"In grading: {clean_text(run.note)}.\n"))
-
-
-def _reasons(code: Sequence[NotebookNode], runs: Sequence[CellRun]) -> dict[str, str]:
-    """By exercise, why the cell that should define it did not, as far as it can be told."""
-    reasons = {}
-    for cell, run in zip(code, runs, strict=True):
-        name = _label_of(cell)
-        errors = [output for output in cell.outputs if output.output_type == "error"]
-        if name and run.note:
-            reasons[name] = f"its cell did not finish, {run.note}."
-        elif name and errors:
-            # IPython appends the cell's internal file name to a syntax error's words.
-            said = errors[-1].evalue.partition(" (<ipython-")[0].partition(" (<string>")[0]
-            reasons[name] = f"its cell stopped with {errors[-1].ename}: {said}"
-        elif name and cell.source.strip().startswith("# This cell ("):
-            reasons[name] = "the cell for it was missing."
-        elif name and not cell.source.strip():
-            reasons[name] = "its cell is empty."
-        elif name and _has_no_code(cell.source):
-            reasons[name] = "its cell contains only comments."
-        elif name:
-            reasons[name] = "its cell ran, and defined something else."
-    return reasons
-
-
-def _has_no_code(source: str) -> bool:
-    return all(line.strip().startswith("#") or not line.strip() for line in source.splitlines())

@@ -13,6 +13,8 @@ from autograder.grading.reading import SIZE_LIMIT
 
 TIMESTAMP = "timestamp.txt"
 TIMESTAMP_LIMIT = 200  # bytes
+NOT_COLLECTED = "not-collected.txt"  # why there is no notebook, written by `collect`
+REASON_LIMIT = 2000  # bytes
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ def _read_notebook(
     path = folder / wanted
     if path not in found:
         if not found:
-            return b"", f"There is no notebook in what was handed in. Hand in {wanted}."
+            why = _text_of(folder / NOT_COLLECTED, REASON_LIMIT)
+            return b"", why or f"There is no notebook in what was handed in. Hand in {wanted}."
         if len(found) > 1:
             names = ", ".join(path.name for path in found)
             return b"", (
@@ -145,7 +148,10 @@ def _read_notebook(
 
 def read_timestamp(folder: Path) -> str:
     """The text of nbgrader's timestamp.txt in a folder, or ""."""
-    path = folder / TIMESTAMP
-    if not path.is_file() or path.is_symlink() or path.stat().st_size > TIMESTAMP_LIMIT:
+    return _text_of(folder / TIMESTAMP, TIMESTAMP_LIMIT)
+
+
+def _text_of(path: Path, limit: int) -> str:
+    if not path.is_file() or path.is_symlink() or path.stat().st_size > limit:
         return ""
     return path.read_text(encoding="utf-8", errors="replace").strip()

@@ -68,7 +68,7 @@ def measure(students: int, *, plain: bool) -> float:
         school = make_class(root, students)
         first = school.classroom.submitted / "student-000"
         waiting = root / "waiting"
-        command = ["autograder", "grade", "--trust-submissions"]
+        command = ["autograder", "grade"]
         if plain:
             school.project.config.write_text(PLAIN.format(root=str(root)))
             run(school, "nbgrader", "generate_assignment", ONE, "--force")

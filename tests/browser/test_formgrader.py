@@ -39,8 +39,6 @@ def formgrader(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> It
     """JupyterLab started in a project's folder, as an instructor starts it."""
     home = tmp_path_factory.mktemp("formgrader")
     school = make_school(home / "a course +50%")
-    with school.project.config.open("a") as config:
-        config.write("\nc.Judge.trust_submissions = True\n")
     school.hand_in("ada", with_code(solved(), SCRIPT))
     school.hand_in("bo", solved(softmax=OVERFLOWING))
     school.hand_in("cy", solved(attention=None, self_attention=None))

@@ -4,15 +4,17 @@ import csv
 import json
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import filelock
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.grading.batch import AlreadyGrading, NotTrusted
+from autograder.grading.locking import AlreadyGrading
 from autograder.grading.marks import COLUMNS
 from autograder.grading.records import path_of, read
+from autograder.grading.sandbox import NoSandbox
 from tests.grading.notebooks import (
     FOUR,
     FULL,
@@ -262,9 +264,10 @@ def test_partial_credit_is_an_option(new_school):
 def test_a_fault_of_ours_is_nobodys_zero(new_school, monkeypatch):
     new_school.hand_in("ada", solved())
     with monkeypatch.context() as patch:
-        patch.setattr("autograder.grading.launching.environment", lambda h: {"PYTHONHOME": "/no"})
+        patch.setattr("autograder.grading.working_out._here", threading.local())
+        patch.setattr("autograder.grading.sandbox.environment", lambda: {"PYTHONHOME": "/no"})
         (result,) = new_school.grade().values()
-    assert "did not start" in result.fault
+    assert "does not start" in result.fault
     row = marks(new_school)["ada", "softmax"]
     assert (row["points"], row["max_points"], row["outcome"]) == ("", "2", "")
     assert row["note"].startswith("not graded:")
@@ -286,11 +289,15 @@ def test_a_grading_that_was_cut_short_is_repeated(new_school):
     assert scores(new_school)["ada"] == 7
 
 
-def test_untrusted_code_does_not_run(new_school):
+def test_without_a_sandbox_nothing_runs_unless_it_is_trusted(new_school, rows_of, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda program: None)
     new_school.hand_in("ada", solved())
-    with pytest.raises(NotTrusted, match="--trust-submissions"):
-        new_school.grade(trust_submissions=False)
+    with pytest.raises(NoSandbox, match="bubblewrap"):
+        new_school.grade()
     assert not new_school.classroom.gradebook.exists()
+    monkeypatch.undo()
+    trusted = new_school.grade(trust_submissions=True)["ada"]
+    assert {row.outcome for row in rows_of(trusted).values()} == {"correct"}
 
 
 def test_two_graders_do_not_meet(new_school):

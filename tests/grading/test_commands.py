@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import subprocess
 
 import pytest
@@ -28,7 +29,7 @@ def test_grade_prints_one_line_per_student(command, new_school):
     new_school.hand_in("evil \x1b[2J name", solved())
     new_school.hand_in("bo", solved(softmax=OVERFLOWING))
     new_school.hand_in("bo", solved(), "01-one-haed", name="any")
-    done = command("grade", "--trust-submissions")
+    done = command("grade")
     assert done.exit_code == 1  # one folder has a name that nothing can keep
     lines = done.stdout.splitlines()
     assert lines[0].startswith("bo/01-one-haed  NOT GRADED  The folder bears no assignment's name")
@@ -47,7 +48,7 @@ def test_what_lies_in_the_wrong_place_gets_a_row_with_a_reason(command, new_scho
     (submitted / "cy" / "01-exercises.ipynb").write_text("{}")
     (submitted / "di").mkdir()
     (submitted / "stray.ipynb").write_text("{}")
-    done = command("grade", "--trust-submissions")
+    done = command("grade")
     assert done.exit_code == 0
     assert done.stdout.count("NOT GRADED") == 4
     with new_school.classroom.marks.open(encoding="utf-8") as file:
@@ -62,15 +63,16 @@ def test_what_lies_in_the_wrong_place_gets_a_row_with_a_reason(command, new_scho
     assert all(row["note"].startswith("not graded: ") for row in rows)
 
 
-def test_grade_without_trust_says_why_not(command, new_school):
+def test_grade_without_a_sandbox_says_why_not(command, new_school, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda program: None)
     new_school.hand_in("ada", solved())
     done = command("grade")
     assert done.exit_code == 1
-    assert "--trust-submissions" in done.stderr
+    assert "needs bubblewrap" in done.stderr
 
 
 def test_grade_of_nothing_says_where_it_looked(command, new_school):
-    done = command("grade", "--trust-submissions")
+    done = command("grade")
     assert done.exit_code == 0
     assert str(new_school.classroom.submitted) in done.stdout
 
@@ -89,7 +91,7 @@ def test_wrong_usage(command, tmp_path, monkeypatch):
 
 def test_json_is_all_there_is_on_stdout(command, new_school):
     new_school.hand_in("ada", solved(START), START)
-    done = command("grade", "0", "--trust-submissions", "--json")
+    done = command("grade", "0", "--json")
     (result,) = json.loads(done.stdout)
     assert (result["student"], result["graded"]) == ("ada", True)
     assert result["record"]["rows"][0]["outcome"] == "correct"

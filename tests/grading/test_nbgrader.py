@@ -32,11 +32,7 @@ def autograded(school) -> subprocess.CompletedProcess[str]:
     copied = solved()
     copied["cells"].append(cell_of(copied, "check-softmax"))
     school.hand_in("ed", copied)
-    refused = school.run("nbgrader", "autograde", ONE)
-    assert refused.returncode == 1
-    assert "trust_submissions=True" in refused.stderr
-    assert not (school.classroom.autograded / "ada").exists()
-    return school.run("nbgrader", "autograde", ONE, "--Judge.trust_submissions=True")
+    return school.run("nbgrader", "autograde", ONE)
 
 
 def test_nbgrader_autograde_stores_our_marks(autograded, school):
@@ -56,7 +52,7 @@ def test_nbgrader_autograde_writes_the_table_of_marks(autograded, school):
 
 
 def test_our_command_finds_it_all_graded_already(autograded, school):
-    done = school.run("autograder", "grade", "1", "--trust-submissions", "--json")
+    done = school.run("autograder", "grade", "1", "--json")
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)
     assert [(r["student"], r["graded"], r["fresh"]) for r in results] == [
@@ -92,7 +88,7 @@ def test_another_classroom_is_named_by_option_or_environment(school, tmp_path):
     folder = other / "submitted" / "zoe" / ONE
     folder.mkdir(parents=True)
     (folder / "01-exercises.ipynb").write_text(json.dumps(solved()))
-    done = school.run("autograder", "grade", "--classroom", str(other), "--trust-submissions")
+    done = school.run("autograder", "grade", "--classroom", str(other))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].split() == ["zoe", ONE, "7/7", "all", "correct"]
     assert (other / "marks.csv").is_file()

@@ -108,14 +108,13 @@ def test_a_submission_that_was_graded_before_keeps_all_it_had(new_school, monkey
 def test_nbgraders_own_command_leaves_no_zero_after_a_fault(tmp_path):
     school = make_school(tmp_path / "a course")
     school.hand_in("ada", solved())
-    trust = "--Judge.trust_submissions=True"
     school.classroom.verdicts.mkdir(parents=True)
     (school.classroom.verdicts / "ada").touch()  # in the place of the folder for her record
-    assert school.run("nbgrader", "autograde", ONE, trust).returncode == 1
+    assert school.run("nbgrader", "autograde", ONE).returncode == 1
     assert in_gradebook(school, "ada") is None
     (school.classroom.verdicts / "ada").unlink()
     keep_fault(school.classroom.verdicts, Fault("ada", ONE, "no luck", (("softmax", 2),)))
-    done = school.run("nbgrader", "autograde", ONE, trust)
+    done = school.run("nbgrader", "autograde", ONE)
     assert done.returncode == 0, done.stderr
     assert marks(school)["ada", "softmax"]["note"] == ""
 
@@ -186,7 +185,7 @@ def test_a_gradebook_that_cannot_be_read_is_one_sentence(new_school, spoil):
     with pytest.raises(UnusableGradebook, match="Move the file away"):
         write_feedback(new_school.project, new_school.classroom, [ONE])
     assert new_school.classroom.gradebook.read_bytes() == kept
-    done = new_school.run("autograder", "grade", "--trust-submissions")
+    done = new_school.run("autograder", "grade")
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
     assert "marks given by hand are in the old one" in done.stderr
 

@@ -18,6 +18,7 @@ from tests.repository import committed_files, read_committed
 SANDBOX = {
     "autograder",
     "autograder.capturing",
+    "autograder.confining",
     "autograder.declaring",
     "autograder.exercises",
     "autograder.module_probing",
@@ -29,6 +30,7 @@ SANDBOX = {
     "autograder.running",
     "autograder.watching",
     "autograder.wire",
+    "autograder.working",
     *(
         module.name
         for module in pkgutil.walk_packages(autograder.exercises.__path__, "autograder.exercises.")

@@ -1,0 +1,62 @@
+"""What the commands share: their exit codes, their troubles, and which folder is meant."""
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from autograder.grading.places import Classroom, Project
+
+BROKEN, USAGE = 1, 2
+
+classroom_option = click.option(
+    "--classroom",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder with all state of a class [default: classroom/ in the project].",
+)
+
+
+class Trouble(click.ClickException):
+    """One sentence for whoever typed the command, and the exit code."""
+
+    def __init__(self, text: str, exit_code: int = BROKEN) -> None:
+        super().__init__(text)
+        vars(self)["exit_code"] = exit_code  # click declares it for the class
+
+
+def the_project() -> "Project":
+    """The project that the current folder is in. Raises Trouble."""
+    from autograder.grading.places import NoProject, find_project
+
+    try:
+        return find_project()
+    except NoProject as missing:
+        raise Trouble(str(missing), USAGE) from missing
+
+
+def the_classroom(project: "Project", chosen: Path | None) -> "Classroom":
+    """The classroom named on the command line, or the project's own."""
+    from autograder.grading.places import find_classroom
+
+    return find_classroom(project, chosen)
+
+
+def chosen_of(project: "Project", names: Sequence[str]) -> list[str]:
+    """The assignments meant; a number means the assignment that begins with it. Raises Trouble."""
+    known = project.assignments()
+    if not names:
+        return known
+    chosen = []
+    for name in names:
+        number = name.zfill(2) if name.isdigit() else name
+        matching = [each for each in known if each == name or each.split("-")[0] == number]
+        if not matching:
+            close = difflib.get_close_matches(name, known, n=3, cutoff=0.4) or known
+            raise Trouble(
+                f"There is no assignment {name!r}. Did you mean {' or '.join(close)}?", USAGE
+            )
+        chosen += [each for each in matching if each not in chosen]
+    return chosen

@@ -1,0 +1,268 @@
+"""Marks for learning platforms: the CSV files that Moodle and Canvas import.
+
+The shapes follow the platforms' own source: lib/gradebook_importer.rb and gradebook_exporter.rb of
+Canvas; mod/assign/feedback/offline/importgradeslib.php (the grading worksheet) and the gradebook's
+CSV import of Moodle.
+"""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder.grading.gradebook import opened
+from autograder.grading.marks import safe_cell
+from autograder.grading.places import Classroom, Project
+from autograder.grading.records import path_of, read, write_atomically
+from autograder.grading.roster import Person, Roster, read_roster, same_name, squashed
+from autograder.grading.submissions import folders, read_submission
+
+KEYS = {"id", "identifier", "id number", "username", "email address", "sis user id", "sis login id"}
+OWN = ("feedback",)  # columns whose words are the instructor's, and are imported again
+POINTS_POSSIBLE = "    Points Possible"  # as Canvas writes it
+OF_CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+
+
+class NothingToExport(ValueError):
+    """There are no marks. The message says where they would come from."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """Nbgrader's final score of a submission: marks by hand and late penalties are in it.
+
+    points: None while it has not been graded. waiting: for marks by hand. stale: whether it has
+    been handed in again since.
+    """
+
+    student: str
+    points: float | None
+    waiting: bool = False
+    stale: bool = False
+
+
+@dataclass
+class Exported:
+    """The files written, and what to know before they are imported."""
+
+    paths: list[Path] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Class:
+    """What an export is made from. maxima: the points possible of each assignment."""
+
+    roster: Roster
+    people: tuple[Person, ...]
+    maxima: Mapping[str, float]
+    scores: Mapping[tuple[str, str], Score]
+
+    def cell(self, person: Person, assignment: str) -> str:
+        """The points of somebody: 0 for nothing handed in, empty for not graded yet."""
+        score = self.scores.get((same_name(person.id), assignment), Score(person.id, 0.0))
+        return "" if score.points is None else number(score.points)
+
+
+def export(
+    project: Project,
+    classroom: Classroom,
+    platform: str,
+    assignments: Sequence[str] = (),
+    worksheet: Path | None = None,
+) -> Exported:
+    """Write the marks of assignments, all that were handed in by default, for a platform.
+
+    platform: "moodle" or "canvas".
+    worksheet: the platform's own export, to be filled in; the classroom's roster by default.
+    Raises NothingToExport, UnusableRoster, UnusableGradebook, OSError.
+    """
+    done = Exported()
+    path = worksheet or classroom.roster
+    roster = read_roster(path) if worksheet or path.is_file() else Roster()
+    wanted = [*(assignments or project.assignments())]
+    scores = _scores(project, classroom, wanted)
+    chosen = [name for name in wanted if any(name == assignment for _, assignment in scores)]
+    if not chosen:
+        raise NothingToExport(
+            f"There are no marks in {classroom.root} for {', '.join(wanted)}. "
+            "Collect and grade first."
+        )
+    maxima = {name: sum(points for _, points in project.exercises_of(name)) for name in chosen}
+    people = _people(roster, scores, done)
+    graded = _Class(roster, people, maxima, scores)
+    _say_what_is_missing(scores, done)
+    if platform == "canvas":
+        _write(classroom.exports / "canvas.csv", _canvas(graded, done), done)
+        return done
+    _write(classroom.exports / "moodle-gradebook.csv", _moodle_gradebook(graded), done)
+    if roster.platform == "moodle" and len(chosen) == 1:
+        path = classroom.exports / f"moodle-worksheet-{chosen[0]}.csv"
+        _write(path, _moodle_worksheet(graded, chosen[0], done), done)
+    elif roster.platform == "moodle":
+        done.notes.append(
+            "A grading worksheet is of one assignment: name one to have it filled in."
+        )
+    return done
+
+
+def _scores(
+    project: Project, classroom: Classroom, assignments: Sequence[str]
+) -> dict[tuple[str, str], Score]:
+    scores = {
+        (same_name(student), assignment): Score(student, None)
+        for student, assignment in folders(classroom)
+        if assignment in assignments
+    }
+    if not classroom.gradebook.is_file():
+        return scores
+    with opened(classroom.db_url) as gradebook:
+        for assignment in {each.name for each in gradebook.assignments} & {*assignments}:
+            for submission in gradebook.assignment_submissions(assignment):
+                student = submission.student_id
+                record = read(path_of(classroom.verdicts, student, assignment))
+                if record is None:  # begun, and never finished
+                    continue
+                points = max(0.0, submission.score - submission.late_submission_penalty)
+                waiting = bool(submission.needs_manual_grade)
+                stale = _hash(project, classroom, student, assignment) != record.submission
+                score = Score(student, float(points), waiting, stale)
+                scores[same_name(student), assignment] = score
+    return scores
+
+
+def _hash(project: Project, classroom: Classroom, student: str, assignment: str) -> str:
+    try:
+        return read_submission(project, classroom, student, assignment).hash
+    except OSError:
+        return ""
+
+
+def _people(
+    roster: Roster, scores: Mapping[tuple[str, str], Score], done: Exported
+) -> tuple[Person, ...]:
+    """Everybody who gets a row: of the roster, else everybody who handed in something."""
+    students = {score.student for score in scores.values()}
+    if not roster.people:
+        return tuple(Person(name, name) for name in sorted(students))
+    listed = {same_name(person.id) for person in roster.people}
+    strangers = sorted(name for name in students if same_name(name) not in listed)
+    if strangers:
+        done.notes.append(f"Not in the roster, and so in no file: {', '.join(strangers)}.")
+    return roster.people
+
+
+def _say_what_is_missing(scores: Mapping[tuple[str, str], Score], done: Exported) -> None:
+    kinds = (
+        ("Handed in and not graded, left empty: {}. Grade, and export again.", "points"),
+        ("Waiting for marks by hand in nbgrader's formgrader: {}.", "waiting"),
+        ("Handed in again since these marks were made: {}. Grade, and export again.", "stale"),
+    )
+    for sentence, kind in kinds:
+        concerned = [
+            f"{score.student} ({assignment})"
+            for (_, assignment), score in sorted(scores.items(), key=lambda each: each[0])
+            if (score.points is None if kind == "points" else getattr(score, kind))
+        ]
+        if concerned:
+            done.notes.append(sentence.format(", ".join(concerned)))
+
+
+def _canvas(graded: _Class, done: Exported) -> Iterator[Sequence[str]]:
+    """Canvas's gradebook: the columns about the student as Canvas has them, and the marks."""
+    roster = graded.roster
+    ours = roster.platform == "canvas"
+    at = [title.strip() for title in roster.header].index("Section") + 1 if ours else 0
+    header = [*roster.header[:at]] if ours else [*OF_CANVAS]
+    titles, points = [], []
+    for assignment, maximum in graded.maxima.items():
+        column = _column(roster.header[at:], assignment) if ours else None
+        titles.append(assignment if column is None else roster.header[at + column])
+        possible = number(maximum)
+        if column is not None and roster.points[at + column :][:1]:
+            possible = roster.points[at + column].strip() or possible
+            _compare(assignment, possible, maximum, "Canvas", done)
+        elif ours:
+            done.notes.append(
+                f"The gradebook has no column {assignment}: Canvas will ask which assignment is "
+                "meant, or make a new one."
+            )
+        points.append(possible)
+    yield [*header, *titles]
+    yield [POINTS_POSSIBLE, *[""] * (len(header) - 1), *points]
+    for person in graded.people:
+        cells = [*person.cells[:at]]
+        if not ours:
+            cells = [person.name or person.id, person.canvas, "", person.id, ""]
+        marks = [graded.cell(person, assignment) for assignment in graded.maxima]
+        yield [*_safe(header, cells), *marks]
+
+
+def _column(titles: Sequence[str], assignment: str) -> int | None:
+    """The column of an assignment, which Canvas calls "Title (12345)"."""
+    names = [squashed(title.rpartition(" (")[0] or title) for title in titles]
+    return names.index(squashed(assignment)) if squashed(assignment) in names else None
+
+
+def _moodle_gradebook(graded: _Class) -> Iterator[Sequence[str]]:
+    """For Moodle's Grades > Import > CSV, where the columns are mapped by hand."""
+    header = ["Full name", "ID", "Email address"]
+    yield [*header, *graded.maxima]
+    for person in graded.people:
+        marks = [graded.cell(person, assignment) for assignment in graded.maxima]
+        yield [*_safe(header, [person.name, person.id, person.email]), *marks]
+
+
+def _moodle_worksheet(graded: _Class, assignment: str, done: Exported) -> Iterator[Sequence[str]]:
+    """The grading worksheet with its grades filled in, and everything else as it was."""
+    header = graded.roster.header
+    names = [title.strip().casefold() for title in header]
+    if "grade" not in names:
+        done.notes.append("The worksheet has no column Grade: allow that grades are changed in it.")
+        yield header
+        return
+    at = names.index("grade")
+    maximum = names.index("maximum grade") if "maximum grade" in names else None
+    yield header
+    compared = maximum is None
+    for person in graded.people:
+        cells = [*_safe(header, person.cells)]
+        cells[at] = graded.cell(person, assignment)
+        if maximum is not None and not compared:
+            _compare(assignment, cells[maximum], graded.maxima[assignment], "Moodle", done)
+            compared = True
+        yield cells
+
+
+def _compare(assignment: str, theirs: str, ours: float, platform: str, done: Exported) -> None:
+    try:
+        same = abs(float(theirs.replace(",", ".")) - ours) < 0.005
+    except ValueError:
+        same = False
+    if not same:
+        done.notes.append(
+            f"{assignment} has {number(ours)} points here, and {theirs or 'none'} on {platform}. "
+            f"Marks are written as they are here: set the maximum on {platform} to {number(ours)}."
+        )
+
+
+def _safe(header: Sequence[str], cells: Sequence[str]) -> Iterator[str]:
+    """The cells, with what a spreadsheet would take for a formula neutralised."""
+    for title, cell in zip(header, cells, strict=False):
+        name = title.strip().casefold()
+        formula = cell.lstrip()[:1] in ("=", "+", "-", "@") and cell.strip() != "-"
+        kept = name in KEYS or name.startswith(OWN) or not formula
+        yield cell if kept else safe_cell(cell.lstrip())
+
+
+def number(points: float) -> str:
+    """Points as the platforms write them: at most two decimals, with a point."""
+    return f"{points:.2f}".rstrip("0").rstrip(".")
+
+
+def _write(path: Path, rows: Iterator[Sequence[str]], done: Exported) -> None:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    write_atomically(path, text.getvalue())
+    done.paths.append(path)

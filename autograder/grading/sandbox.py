@@ -1,0 +1,296 @@
+"""The sandbox: bubblewrap around a warm worker, which confines one child per submission.
+
+Inside there is no network, nothing that can be written but a folder of the submission's own,
+and of the host's files only what Python needs: no solutions, no reference, no gradebook, no
+other submission. As root, the children are another user; as an ordinary user, the whole
+sandbox lives in a user namespace.
+"""
+
+import atexit
+import contextlib
+import json
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import autograder
+from autograder.confining import ARCHITECTURES
+from autograder.grading.driving import RunnerFault
+from autograder.grading.launching import ONE_THREAD
+from autograder.running import BESIDE_STUDENT_CODE
+
+PACKAGES = "/opt/many-heads"  # where the part of `autograder` lies that runs beside student code
+STRANGER = 60_000  # as root: the first of the user ids of the children
+START = 120  # seconds
+
+
+class NoSandbox(RunnerFault):
+    """Student code cannot be confined on this machine. The message says why, and what to try."""
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What one submission may use.
+
+    memory: bytes that all its processes may hold together. headroom: bytes of address space
+    beyond that, for what is mapped and never touched. disk: bytes of temporary files.
+    processes: how many it may have at a time, threads included.
+    """
+
+    memory: int = 2 * 2**30
+    disk: int = 256 * 2**20
+    processes: int = 64
+    headroom: int = 6 * 2**30
+
+
+def why_not() -> str:
+    """Why student code cannot be confined on this machine, and what to try; "" when it can."""
+    if sys.platform != "linux":
+        return (
+            "The sandbox needs Linux. On macOS and Windows, grade in a Linux container or in WSL, "
+            "or use --trust-submissions for submissions that you would also run yourself."
+        )
+    if platform.machine() not in ARCHITECTURES:
+        return f"The sandbox knows {' and '.join(ARCHITECTURES)}, not {platform.machine()}."
+    if shutil.which("bwrap") is None:
+        return (
+            "The sandbox needs bubblewrap, which is not installed: "
+            "`sudo apt-get install bubblewrap`, `sudo dnf install bubblewrap`, or what your system "
+            "has for it."
+        )
+    return ""
+
+
+class Worker:
+    """A warm worker in its sandbox: makes one runner after the other."""
+
+    def __init__(self, allowance: Allowance = Allowance(), number: int = 0) -> None:
+        """Start it. Raises NoSandbox when it cannot be started, or does not hold."""
+        self.allowance = allowance
+        problem = why_not()
+        if problem:
+            raise NoSandbox(problem)
+        self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        uid = str(STRANGER + number) if os.geteuid() == 0 else "-"
+        command = [*confined(), sys.executable, "-m", "autograder.working"]
+        with theirs:
+            self._process = subprocess.Popen(
+                [*command, str(theirs.fileno()), uid],
+                pass_fds=[theirs.fileno()],
+                cwd="/",
+                env={},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._complaints,
+            )
+        atexit.register(self.close)
+        try:
+            self.hear({"ready"}, START)
+        except (OSError, TimeoutError) as error:
+            self.close()
+            said = self.last_words() or str(error) or "it did not answer"
+            raise NoSandbox(f"The sandbox does not start here: {said}") from error
+
+    def tell(self, what: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+        """Send the worker one message. Raises OSError when it is gone."""
+        socket.send_fds(self._control, [json.dumps(what).encode()], list(descriptors))
+
+    def hear(self, events: set[str], seconds: float | None = None) -> dict[str, Any]:
+        """The worker's next message. Raises OSError when it is gone, TimeoutError."""
+        self._control.settimeout(seconds)
+        said = self._control.recv(65536)
+        if not said:
+            raise OSError("the worker ended")
+        message: dict[str, Any] = json.loads(said)
+        if message.get("event") not in events:
+            raise OSError(f"the worker said {message}")
+        return message
+
+    def last_words(self) -> str:
+        """The end of what it wrote to stderr."""
+        with contextlib.suppress(OSError, ValueError):
+            self._complaints.seek(0)
+            return self._complaints.read()[-2000:].decode("utf-8", "replace").strip()
+        return ""
+
+    @contextlib.contextmanager
+    def start_runner(self) -> Iterator["Child"]:
+        """Fork a child for one submission; at the end of the block it is gone."""
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                self.tell({"do": "run", "limits": asdict(self.allowance)}, [theirs.fileno()])
+            child = Child(ours, self)
+            try:
+                yield child
+            finally:
+                child.kill()
+
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        """End the worker and everything in its sandbox; doing it again changes nothing."""
+        atexit.unregister(self.close)
+        self._control.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=0.2)
+        self._process.kill()
+        self._process.wait()
+        self._complaints.close()
+
+
+class Child:
+    """The process of one submission, and our end of the connection to it."""
+
+    def __init__(self, connection: socket.socket, worker: Worker) -> None:
+        self.connection = connection
+        self._worker = worker
+        self._end: dict[str, Any] | None = None
+
+    def interrupt(self) -> None:
+        """Ask student code to stop, as the stop button does."""
+        if self._end is None:
+            self._worker.tell({"do": "interrupt"})
+
+    def ended(self) -> int | None:
+        """How it ended, once it has closed its end of the connection."""
+        return self._wait(2) if self._wait(2) is not None else self.kill()
+
+    @property
+    def hit(self) -> str:
+        """Which limit ended it, in words, or ""."""
+        memory = self._worker.allowance.memory / 2**30
+        return (
+            f"it used more than {memory:g} GB of memory" if self._end and self._end["hit"] else ""
+        )
+
+    def kill(self) -> int | None:
+        """End the process and what it started; how it ended."""
+        if self._end is None:
+            with contextlib.suppress(OSError):
+                self._worker.tell({"do": "kill"})
+        return self._wait(30)
+
+    def last_words(self) -> str:
+        """What the worker wrote to stderr, where a child that cannot be confined complains."""
+        return self._worker.last_words()
+
+    def _wait(self, seconds: float) -> int | None:
+        if self._end is None:
+            with contextlib.suppress(TimeoutError, OSError):
+                self._end = self._worker.hear({"ended"}, seconds)
+        return None if self._end is None else int(self._end["code"])
+
+
+def confined() -> list[str]:
+    """The command line of bubblewrap, up to the command that runs inside."""
+    command = ["bwrap", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    for capability in ("SYS_ADMIN", "SETPCAP"):
+        command += ["--cap-add", f"CAP_{capability}"]
+    if os.geteuid() == 0:
+        for capability in ("SETUID", "SETGID", "KILL", "SYS_PTRACE"):
+            command += ["--cap-add", f"CAP_{capability}"]
+    else:
+        command += ["--unshare-user", "--uid", "0", "--gid", "0"]
+    for kind in ("ipc", "pid", "net", "uts", "cgroup-try"):
+        command.append(f"--unshare-{kind}")
+    command += ["--hostname", "sandbox", "--clearenv"]
+    for name, value in environment().items():
+        command += ["--setenv", name, value]
+    command += ["--perms", "1777", "--tmpfs", "/tmp", "--proc", "/proc", "--dev", "/dev"]
+    return [*command, *_files(), "--remount-ro", "/dev", "--remount-ro", "/", "--"]
+
+
+def environment() -> dict[str, str]:
+    """The whole environment inside; nothing of the grader's own is handed on."""
+    return {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"]),
+        "PYTHONPATH": PACKAGES,
+        "PYTHONHASHSEED": "0",  # the order of a set does not decide a mark
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HOME": "/tmp",
+        "TMPDIR": "/tmp",
+        "IPYTHONDIR": "/tmp/ipython",
+        "MANY_HEADS_HOME": "/tmp/many-heads",
+        "MPLCONFIGDIR": "/tmp/matplotlib",
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "NBGRADER_EXECUTION": "autograde",
+        **dict.fromkeys(ONE_THREAD, "1"),
+    }
+
+
+def _files() -> list[str]:
+    """What of the host's files is there, read-only."""
+    words: list[str] = []
+    made: set[Path] = set()
+
+    def parents(path: Path) -> None:
+        for parent in reversed(path.parents):  # bubblewrap itself makes them for one user only
+            if parent != Path("/") and parent not in made:
+                words.extend(["--perms", "0755", "--dir", str(parent)])
+                made.add(parent)
+
+    def bind(source: Path, target: Path | None = None) -> None:
+        target = target or source
+        parents(target)
+        words.extend(["--ro-bind", str(source), str(target)])
+        made.add(target)
+
+    for name in ("usr", "bin", "sbin", "lib", "lib64", "lib32"):
+        path = Path("/", name)
+        if path.is_symlink():
+            words.extend(["--symlink", str(path.readlink()), str(path)])
+        elif path.is_dir():
+            bind(path)
+    for path in map(
+        Path, ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
+    ):
+        if path.exists():
+            bind(path)
+    processors = Path("/sys/devices/system/cpu")
+    if processors.is_dir():
+        bind(processors)
+    pythons = [Path(sys.base_prefix), Path(sys.prefix)]
+    for path in sorted(set(pythons)):
+        if not any(path.is_relative_to(known) for known in (Path("/usr"), *made)):
+            bind(path)
+    ours = Path(autograder.__file__).parent
+    for part in ("__init__", *BESIDE_STUDENT_CODE):
+        source = ours / part
+        if source.is_dir():
+            bind(source, Path(PACKAGES, "autograder", part))
+        else:
+            bind(source.with_suffix(".py"), Path(PACKAGES, "autograder", f"{part}.py"))
+    # Where the project is installed as a package, its whole source lies among the libraries.
+    for package in (ours, ours.with_name("course")):
+        if package.is_dir() and any(package.is_relative_to(path) for path in pythons):
+            words.extend(["--tmpfs", str(package), "--remount-ro", str(package)])
+    words += _font_list()
+    return words
+
+
+def _font_list() -> list[str]:
+    # Searching the system's fonts again takes matplotlib seconds.
+    with contextlib.suppress(ImportError, OSError):
+        import matplotlib
+
+        found = sorted(Path(matplotlib.get_cachedir()).glob("fontlist-*.json"))
+        if found:
+            words = ["--dir", "/tmp/matplotlib"]
+            for path in found:
+                words += ["--ro-bind", str(path), f"/tmp/matplotlib/{path.name}"]
+            return words
+    return []

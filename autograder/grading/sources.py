@@ -1,0 +1,282 @@
+"""The files of what was handed in: from a folder, or from a zip as learning platforms make it.
+
+Nothing is unpacked to where its path says: a path only tells whose a file is. Files are read one
+by one, when they are asked for, and no more of them than the limits allow.
+"""
+
+import contextlib
+import functools
+import io
+import lzma
+import os
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from autograder.grading.reading import SIZE_LIMIT
+
+FILES_LIMIT = 20_000  # in one source, those in zips within it included
+DEPTH_LIMIT = 16  # folders inside each other
+NESTED_LIMIT = 64 * 2**20  # bytes of a zip inside a zip
+TOTAL_LIMIT = 4 * 2**30  # bytes of all notebooks and inner zips of a source
+DIRECTORY_LIMIT = 16 * 2**20  # bytes of a zip's list of contents
+NOISE = ("__MACOSX", ".DS_Store", ".ipynb_checkpoints", "Thumbs.db", "desktop.ini", "__pycache__")
+UTF8 = 0x800  # the flag of a zip's entry whose name is UTF-8
+ENCRYPTED = 0x1
+NO_FILE = "it is no ordinary file, but a link or a device"
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    OSError,
+    OverflowError,
+    RuntimeError,  # a password is needed, or a way of packing is unknown
+    ValueError,
+)
+
+
+class UnusableSource(ValueError):
+    """A source, or a file in it, cannot be read. The message says why, and what to try."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """One file in a source.
+
+    path: where it lies, relative to the source; a zip within counts as a folder.
+    read: its bytes; raises UnusableSource, OSError.
+    changed: tells which of two files is newer, and nothing else: in the zips of Moodle and Canvas
+    it is when the zip was made, not when something was handed in.
+    refused: why it is not read, or "".
+    inner: whether it lies in a zip that lies in the source.
+    """
+
+    path: PurePosixPath
+    read: Callable[[], bytes]
+    changed: float = 0
+    refused: str = ""
+    inner: bool = False
+
+    @property
+    def is_notebook(self) -> bool:
+        """Whether it is called as a notebook."""
+        return self.path.suffix.lower() == ".ipynb"
+
+    @property
+    def escapes(self) -> bool:
+        """Whether its path says nothing, because it leads elsewhere."""
+        return self.path.is_absolute() or ".." in self.path.parts
+
+
+@contextlib.contextmanager
+def opened(source: Path) -> Iterator[list[Found]]:
+    """Every file in a folder or a zip, to be read as long as the block lasts.
+
+    Raises UnusableSource, OSError.
+    """
+    with contextlib.ExitStack() as stack:
+        if not source.exists():
+            raise UnusableSource(f"There is no file or folder {source}.")
+        reader = _Reader()
+        if source.is_dir():
+            yield list(reader.in_folder(source))
+            return
+        try:
+            archive = stack.enter_context(_archive(stack.enter_context(source.open("rb"))))
+            found = list(reader.in_zip(archive))
+        except UnusableSource as error:
+            raise UnusableSource(f"{source.name} cannot be used: {error}.") from error
+        except OSError:
+            raise
+        except DAMAGED as error:
+            raise UnusableSource(
+                f"{source.name} is neither a folder nor a zip that can be read ({error}). Download "
+                "it again, or unpack it, and name the folder."
+            ) from error
+        yield found
+
+
+def _archive(stream: BinaryIO) -> zipfile.ZipFile:
+    """The archive in a stream, once it is clear that its list of contents has a sane size."""
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(0, size - 2**16 - 22 - 20))
+    tail = stream.read()
+    at = tail.rfind(b"PK\x05\x06")
+    directory = struct.unpack_from("<I", tail, at + 12)[0] if 0 <= at <= len(tail) - 22 else 0
+    if directory == 0xFFFFFFFF and at >= 20 and tail[at - 20 :].startswith(b"PK\x06\x07"):
+        stream.seek(struct.unpack_from("<Q", tail, at - 12)[0])  # the record of zip64
+        directory = struct.unpack_from("<Q", stream.read(56).ljust(56, b"\0"), 40)[0]
+    if directory > DIRECTORY_LIMIT:
+        raise UnusableSource(f"it says to contain more than {FILES_LIMIT} files")
+    return zipfile.ZipFile(stream)
+
+
+class _Reader:
+    """Finds files, and counts what it finds."""
+
+    def __init__(self) -> None:
+        self._files = self._bytes = 0
+
+    def _count(self) -> None:
+        self._files += 1
+        if self._files > FILES_LIMIT:
+            raise UnusableSource(f"it contains more than {FILES_LIMIT} files")
+
+    def _spend(self, size: int) -> None:
+        self._bytes += size
+        if self._bytes > TOTAL_LIMIT:
+            raise UnusableSource(f"it unpacks to more than {TOTAL_LIMIT // 2**30} GB")
+
+    def in_folder(self, source: Path) -> Iterator[Found]:
+        """Every file in a folder; what cannot be looked into is refused."""
+        closed: list[OSError] = []
+        for folder, inner, names in os.walk(source, onerror=closed.append):
+            inner[:] = sorted(name for name in inner if name not in NOISE)
+            links = [name for name in inner if Path(folder, name).is_symlink()]
+            for name in sorted([*names, *links]):
+                path = Path(folder, name)
+                inside = PurePosixPath(path.relative_to(source).as_posix())
+                if not _is_noise(inside):
+                    self._count()
+                    yield from self._file(path, inside)
+        for error in closed:
+            inside = PurePosixPath(Path(error.filename).relative_to(source).as_posix())
+            yield Found(inside, bytes, refused=f"it cannot be looked into ({error.strerror})")
+
+    def _file(self, path: Path, inside: PurePosixPath) -> Iterator[Found]:
+        about = path.lstat()
+        if not stat.S_ISREG(about.st_mode):
+            yield Found(inside, bytes, refused=NO_FILE)
+        elif inside.suffix.lower() == ".zip":
+            yield from self._within(lambda: path.open("rb"), inside, about.st_size)
+        elif refused := _too_large(inside, about.st_size):
+            yield Found(inside, bytes, refused=refused)
+        else:
+            yield Found(inside, path.read_bytes, about.st_mtime)
+
+    def in_zip(self, archive: zipfile.ZipFile) -> Iterator[Found]:
+        """Every file in an archive, and those in the zips that it contains."""
+        for entry, found in self._entries(archive):
+            if found.path.suffix.lower() == ".zip" and not found.refused:
+                open_it = functools.partial(_unpacked_stream, archive, entry)
+                yield from self._within(open_it, found.path, entry.file_size)
+            else:
+                yield found
+
+    def _entries(self, archive: zipfile.ZipFile) -> Iterator[tuple[zipfile.ZipInfo, Found]]:
+        entries = archive.infolist()
+        last = {entry.filename: number for number, entry in enumerate(entries)}
+        for number, entry in enumerate(entries):
+            path = PurePosixPath(_name_of(entry))
+            if entry.is_dir() or _is_noise(path):
+                continue
+            self._count()
+            refused = _why_not(entry, path)
+            if not refused and last[entry.filename] != number:
+                refused = "the archive has this path again further on, and the last one counts"
+            if not refused and path.suffix.lower() == ".ipynb":
+                self._spend(entry.file_size)
+            read = functools.partial(_unpacked, archive, entry)
+            yield entry, Found(path, read, _changed(entry), refused)
+
+    def _within(
+        self, open_it: Callable[[], BinaryIO], path: PurePosixPath, size: int
+    ) -> Iterator[Found]:
+        """What is in a zip inside the source. It is opened anew for each file that is read."""
+        if size > NESTED_LIMIT:
+            too_large = f"the zip has {size // 2**20} MB: unpack it"
+            yield Found(path, bytes, refused=too_large, inner=True)
+            return
+        self._spend(size)
+        try:
+            with open_it() as stream, _archive(stream) as archive:
+                inside = list(self._entries(archive))
+        except DAMAGED as error:
+            if self._bytes > TOTAL_LIMIT or self._files > FILES_LIMIT:
+                raise  # of the whole source there is too much
+            why = f"the zip cannot be read ({error})"
+            yield Found(path, bytes, refused=why, inner=True)
+            return
+        for entry, one in inside:
+            where = path / str(one.path).lstrip("/")
+            again = functools.partial(_unpacked_within, open_it, entry)
+            refused = one.refused
+            if where.suffix.lower() == ".zip":
+                refused = refused or "it is a zip inside a zip inside a zip: unpack it"
+            yield Found(where, again, one.changed, refused, inner=True)
+
+
+def _why_not(entry: zipfile.ZipInfo, inside: PurePosixPath) -> str:
+    """Why an entry of an archive is not read, or ""."""
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    if inside.is_absolute() or ".." in inside.parts:
+        return "its path leads out of the archive"
+    if len(inside.parts) > DEPTH_LIMIT:
+        return f"it lies in more than {DEPTH_LIMIT} folders inside each other"
+    if kind and kind != stat.S_IFREG:
+        return NO_FILE
+    if entry.flag_bits & ENCRYPTED:
+        return "it is encrypted: unpack the zip with its password, and name the folder"
+    return _too_large(inside, entry.file_size)
+
+
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    try:
+        with archive.open(entry) as stream:  # a zip can lie about the size
+            data = stream.read(entry.file_size + 1)
+    except DAMAGED as error:
+        raise UnusableSource(f"it is damaged in the zip ({error})") from error
+    if len(data) != entry.file_size:
+        raise UnusableSource("it is damaged in the zip (its size is not what the zip says)")
+    return data
+
+
+def _unpacked_stream(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> BinaryIO:
+    return io.BytesIO(_unpacked(archive, entry))
+
+
+def _unpacked_within(open_it: Callable[[], BinaryIO], entry: zipfile.ZipInfo) -> bytes:
+    with open_it() as stream, _archive(stream) as archive:
+        return _unpacked(archive, entry)
+
+
+def _name_of(entry: zipfile.ZipInfo) -> str:
+    """The path of an entry. macOS writes UTF-8 without saying so."""
+    name = entry.filename
+    if not entry.flag_bits & UTF8:
+        with contextlib.suppress(UnicodeError):
+            name = name.encode("cp437").decode("utf-8")
+    return name.replace("\\", "/")
+
+
+def _changed(entry: zipfile.ZipInfo) -> float:
+    year, month, day, hour, minute, second = entry.date_time
+    return ((((year * 12 + month) * 31 + day) * 24 + hour) * 60 + minute) * 60.0 + second
+
+
+def _is_noise(path: PurePosixPath) -> bool:
+    return any(part in NOISE or part.startswith("._") for part in path.parts)
+
+
+def _too_large(path: PurePosixPath, size: int) -> str:
+    if path.suffix.lower() != ".ipynb" or size <= SIZE_LIMIT:  # others are never read
+        return ""
+    return f"it has {size // 2**20} MB, too much for a notebook: have it saved without outputs"
+
+
+def common_folders(paths: Sequence[PurePosixPath]) -> int:
+    """How many folders around everything all paths share, at most all but one of each path's."""
+    folders = [path.parts[:-1] for path in paths]
+    shared = 0
+    for level in zip(*folders, strict=False):
+        if len(set(level)) > 1:
+            break
+        shared += 1
+    return min([shared, *(max(0, len(each) - 1) for each in folders)])

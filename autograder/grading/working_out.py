@@ -1,0 +1,102 @@
+"""What a submission takes time for: running its cells in the sandbox, and judging what came.
+
+`Task` and `Answer` are plain data, so that the work can be done in another process or on
+another machine; what nbgrader has to store is stored by one process alone.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from autograder import exercises
+from autograder.expecting import make_cases
+from autograder.grading.driving import CellRun, CheckCell, CodeCell, Limits, Start, drive
+from autograder.grading.launching import start_runner
+from autograder.grading.marking import judge_runs
+from autograder.grading.outputs import clean_outputs
+from autograder.grading.sandbox import Allowance, Worker
+from autograder.verdicts import Verdict
+
+Piece = CodeCell | str
+"""A cell to run, or the name of the exercise whose check stands there."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One notebook to run and judge.
+
+    pieces: its code cells in order. labels: for each of them, the exercise that it is to
+    define, or "". seed: what the inputs are made from. allowance: None to run student code
+    without the sandbox.
+    """
+
+    pieces: tuple[Piece, ...]
+    labels: tuple[str, ...]
+    seed: int
+    limits: Limits
+    allowance: Allowance | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a task: what each cell showed, cleaned, and the verdicts by exercise."""
+
+    runs: Sequence[CellRun]
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+
+
+_here = threading.local()  # a worker serves one submission at a time, so each thread has its own
+
+
+def work(task: Task) -> Answer:
+    """Run and judge one notebook. Raises RunnerFault, NoSandbox."""
+    asked = [exercises.find(piece) for piece in task.pieces if isinstance(piece, str)]
+    by_name = {exercise.name: exercise for exercise in asked}
+    cells = [
+        CheckCell(piece, make_cases(by_name[piece], task.seed)) if isinstance(piece, str) else piece
+        for piece in task.pieces
+    ]
+    runs = drive(cells, task.limits, _start(task.allowance))
+    checks = {p: run for p, run in zip(task.pieces, runs, strict=True) if isinstance(p, str)}
+    for run in runs:
+        run.outputs = clean_outputs(run.outputs)
+    verdicts = judge_runs(checks, asked, task.seed, reasons(task, runs))
+    for run in runs:
+        run.observations = None  # judged, and large
+    return Answer(runs, verdicts)
+
+
+def _start(allowance: Allowance | None) -> Start:
+    if allowance is None:
+        return start_runner
+    worker: Worker | None = getattr(_here, "worker", None)
+    if worker is None or not worker.alive() or worker.allowance != allowance:
+        if worker is not None:
+            worker.close()
+        worker = _here.worker = Worker(allowance, number=threading.get_ident() % 1000)
+    return worker.start_runner
+
+
+def reasons(task: Task, runs: Sequence[CellRun]) -> dict[str, str]:
+    """By exercise, why the cell that should define it did not, as far as it can be told."""
+    found = {}
+    for piece, label, run in zip(task.pieces, task.labels, runs, strict=True):
+        if not label or isinstance(piece, str):
+            continue
+        source = piece.source.strip()
+        errors = [output for output in run.outputs if output.output_type == "error"]
+        if run.note:
+            found[label] = f"its cell did not finish, {run.note}."
+        elif errors:
+            # IPython appends the cell's internal file name to a syntax error's words.
+            said = errors[-1].evalue.partition(" (<ipython-")[0].partition(" (<string>")[0]
+            found[label] = f"its cell stopped with {errors[-1].ename}: {said}"
+        elif source.startswith("# This cell ("):
+            found[label] = "the cell for it was missing."
+        elif not source:
+            found[label] = "its cell is empty."
+        elif all(line.strip().startswith("#") or not line.strip() for line in source.splitlines()):
+            found[label] = "its cell contains only comments."
+        else:
+            found[label] = "its cell ran, and defined something else."
+    return found

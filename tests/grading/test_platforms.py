@@ -1,0 +1,192 @@
+"""Marks for Moodle and Canvas: in their shapes, with nbgrader's final scores."""
+
+import csv
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from nbgrader.api import Gradebook
+
+from autograder.cli import main
+from autograder.grading.gradebook import fill
+from autograder.grading.places import Classroom, Project
+from autograder.grading.platforms import NothingToExport, export
+from autograder.grading.records import Record, complete, write_pending
+from autograder.grading.submissions import read_submission
+from tests.grading.conftest import School
+from tests.grading.notebooks import FULL, ONE, START, released, solved
+from tests.grading.test_roster import CANVAS, MOODLE
+
+
+def grade(school, student: str, points: dict[str, float], penalty: float = 0) -> None:
+    """What grading leaves: the scores in nbgrader's gradebook, and the record."""
+    classroom = school.classroom
+    source = school.project.solutions / ONE
+    fill(source, ONE, classroom.db_url, classroom.stamps)
+    with Gradebook(classroom.db_url) as gradebook:
+        gradebook.update_or_create_student(student)
+        submission = gradebook.update_or_create_submission(ONE, student)
+        (notebook,) = submission.notebooks
+        notebook.late_submission_penalty = penalty
+        for row in notebook.grades:
+            row.auto_score = points.get(row.name.removeprefix("check-"), 0)
+            row.needs_manual_grade = False
+        gradebook.db.commit()
+    folder = classroom.submitted / student / ONE
+    hashed = (
+        read_submission(school.project, classroom, student, ONE).hash if folder.exists() else ""
+    )
+    record = Record(student, ONE, "01-exercises", hashed, "", 1, "", ())
+    write_pending(classroom.verdicts, record)
+    complete(classroom.verdicts, student, ONE)
+
+
+def table(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+@pytest.fixture(scope="module")
+def graded(school):
+    """Ada has 7 points and half a point of penalty, Bo one by hand; Cy is not graded yet."""
+    for student in ("ada", "bo@uni.org", "cy"):
+        school.hand_in(student, solved())
+    grade(school, "ada", dict(FULL), penalty=0.5)
+    grade(school, "bo@uni.org", {"softmax": 2})
+    with Gradebook(school.classroom.db_url) as gradebook:
+        row = gradebook.find_grade("check-attention", "01-exercises", ONE, "bo@uni.org")
+        row.manual_score = 1.25
+        gradebook.db.commit()
+    return school
+
+
+@pytest.fixture
+def school_now(graded, tmp_path):
+    """The same for one test alone."""
+    root = tmp_path / "a course"
+    shutil.copytree(graded.project.root, root)
+    return School(Project(root), Classroom(root / "classroom"))
+
+
+def test_canvas_from_its_own_gradebook(school_now):
+    school_now.classroom.roster.write_text(
+        CANVAS + '"=HYPERLINK(1), Di",1236,S-3,di,Section 1,,\n', encoding="utf-8"
+    )
+    done = export(school_now.project, school_now.classroom, "canvas")
+    assert done.paths == [school_now.classroom.exports / "canvas.csv"]
+    assert table(done.paths[0]) == [
+        ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "01-one-head (98765)"],
+        ["    Points Possible", "", "", "", "", "7"],
+        ["Lovelace, Ada", "1234", "S-1", "ada", "Section 1, Monday", "6.5"],
+        ["O'Brien, Bo", "1235", "S-2", "bo@uni.org", "Section 2", "3.25"],
+        ["'=HYPERLINK(1), Di", "1236", "S-3", "di", "Section 1", "0"],
+    ]
+    assert done.notes == [
+        "Not in the roster, and so in no file: cy.",
+        f"Handed in and not graded, left empty: cy ({ONE}). Grade, and export again.",
+    ]
+
+
+def test_canvas_without_its_gradebook(school_now):
+    school_now.classroom.roster.write_text("id,name,canvas\nada,Ada Lovelace,1234\ncy,Cy,\n")
+    done = export(school_now.project, school_now.classroom, "canvas", [ONE])
+    assert table(done.paths[0]) == [
+        ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", ONE],
+        ["    Points Possible", "", "", "", "", "7"],
+        ["Ada Lovelace", "1234", "", "ada", "", "6.5"],
+        ["Cy", "", "", "cy", "", ""],
+    ]
+
+
+def test_other_points_on_the_platform_are_spoken_of_and_not_changed(school_now):
+    school_now.classroom.roster.write_text(CANVAS.replace("Possible,,,,,7", "Possible,,,,,100"))
+    done = export(school_now.project, school_now.classroom, "canvas")
+    assert table(done.paths[0])[1][-1] == "100"
+    assert any(f"{ONE} has 7 points here, and 100 on Canvas" in note for note in done.notes)
+    other = CANVAS.replace("01-one-head (98765)", "Something else (98765)")
+    school_now.classroom.roster.write_text(other)
+    done = export(school_now.project, school_now.classroom, "canvas")
+    assert table(done.paths[0])[0][-1] == ONE
+    assert any("no column 01-one-head" in note for note in done.notes)
+
+
+def test_moodle_worksheet_is_filled_in_and_otherwise_as_it_was(school_now, tmp_path):
+    school_now.classroom.roster.write_text("id,email\nada,ada@uni.org\nbo@uni.org,bo@uni.org\n")
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text(MOODLE.replace("ada@uni.org", "ada"), encoding="utf-8")
+    done = export(school_now.project, school_now.classroom, "moodle", [ONE], sheet)
+    path = school_now.classroom.exports / f"moodle-worksheet-{ONE}.csv"
+    assert path in done.paths
+    before, after = table(sheet), table(path)
+    at = before[0].index("Grade")
+    assert [row[at] for row in after] == ["Grade", "6.5", "3.25"]
+    for old, new in zip(before, after, strict=True):
+        same = [n for n in range(len(old)) if n != at and old[n] == new[n]]
+        assert len(same) == len(old) - 1 - (old[1] == "=cmd|A1")
+    assert after[2][1] == "'=cmd|A1"
+    assert after[1][-1] == "- well\ndone"
+
+
+def test_moodle_worksheet_with_another_maximum(school_now, tmp_path):
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text(MOODLE.replace("7.00", "100.00"), encoding="utf-8")
+    done = export(school_now.project, school_now.classroom, "moodle", [ONE], sheet)
+    assert any("100.00 on Moodle" in note for note in done.notes)
+
+
+def test_moodle_gradebook(school_now):
+    school_now.classroom.roster.write_text(
+        "id,name,email\nada,Ada Lovelace,ada@uni.org\nbo@uni.org,@Bo,+bo@uni.org\ndi,Di,d@x.org\n"
+    )
+    done = export(school_now.project, school_now.classroom, "moodle")
+    assert [path.name for path in done.paths] == ["moodle-gradebook.csv"]
+    assert table(done.paths[0]) == [
+        ["Full name", "ID", "Email address", ONE],
+        ["Ada Lovelace", "ada", "ada@uni.org", "6.5"],
+        ["'@Bo", "bo@uni.org", "+bo@uni.org", "3.25"],
+        ["Di", "di", "d@x.org", "0"],
+    ]
+
+
+def test_without_a_roster_everybody_who_handed_in_has_a_row(school_now):
+    done = export(school_now.project, school_now.classroom, "moodle")
+    assert [row[1:2] + row[3:] for row in table(done.paths[0])[1:]] == [
+        ["ada", "6.5"],
+        ["bo@uni.org", "3.25"],
+        ["cy", ""],
+    ]
+
+
+def test_what_was_handed_in_again_is_spoken_of(school_now):
+    school_now.hand_in("ada", released())
+    done = export(school_now.project, school_now.classroom, "canvas")
+    assert any(
+        note.startswith(f"Handed in again since these marks were made: ada ({ONE})")
+        for note in done.notes
+    )
+
+
+def test_an_assignment_that_nobody_handed_in_is_nobodys_zero(school_now):
+    done = export(school_now.project, school_now.classroom, "moodle", [START, ONE])
+    assert table(done.paths[0])[0] == ["Full name", "ID", "Email address", ONE]
+    with pytest.raises(NothingToExport, match="Collect and grade first"):
+        export(school_now.project, school_now.classroom, "moodle", [START])
+
+
+def test_the_command(school_now, monkeypatch):
+    monkeypatch.chdir(school_now.project.root)
+
+    def run(*arguments: str):
+        return CliRunner().invoke(main, ["export", *arguments], catch_exceptions=False)
+
+    done = run("canvas", "1")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[0] == str(school_now.classroom.exports / "canvas.csv")
+    assert "Handed in and not graded" in done.stdout
+    assert run("canvas", "0").exit_code == 2
+    assert run("blackboard").exit_code == 2
+    school_now.classroom.roster.write_text("colour\nred\n")
+    done = run("moodle")
+    assert done.exit_code == 2
+    assert "no column `id`" in done.stderr
