@@ -17,7 +17,7 @@ from typing import Any
 
 CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWPID = 0x00020000, 0x08000000, 0x20000000
 CLONE_NEWUSER, CLONE_ANY_NAMESPACE = 0x10000000, 0x7E020080
-MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 16384, 1 << 18
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 4, 24, 38
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
@@ -34,6 +34,7 @@ class Confinement:
     address_space, file_size, folder_size: bytes, of memory mapped by one process, of one
     file, and of all files in its folder for temporary files. processes, open_files: numbers.
     uid: the user it becomes, or None to stay who it is (in a user namespace of its own).
+    kept: folders under /tmp that stay readable, and where each can be found besides.
     """
 
     address_space: int
@@ -42,6 +43,7 @@ class Confinement:
     processes: int
     open_files: int
     uid: int | None
+    kept: Mapping[str, str]
 
 
 def fork_into_namespace(home: int) -> int:
@@ -71,6 +73,9 @@ def confine(limits: Confinement) -> None:
     for folder in ("/tmp", "/dev/shm"):
         options = f"size={limits.folder_size},nr_inodes=20000,mode=1777"
         _mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, options)
+    for folder, source in limits.kept.items():
+        os.makedirs(folder, 0o755)  # noqa: PTH103 (pathlib gives parents other permissions)
+        _mount(source, folder, None, MS_BIND | MS_REC)
     if limits.uid is not None:
         os.setgroups([])
         os.setresgid(limits.uid, limits.uid, limits.uid)

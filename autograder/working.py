@@ -1,6 +1,6 @@
 """The warm worker inside the sandbox: forks one confined child for each submission.
 
-    python -m autograder.working DESCRIPTOR UID
+    python -m autograder.working DESCRIPTOR UID KEPT
 
 It imports once what notebooks import, so that a submission costs a fork and not the seconds
 of a start. Over the inherited socket DESCRIPTOR it is told what to do, one short JSON message
@@ -50,6 +50,7 @@ def main(arguments: list[str]) -> None:
     """Warm up, then serve one submission after the other until the grader hangs up."""
     control = socket.socket(fileno=int(arguments[0]))
     uid = int(arguments[1]) if arguments[1] != "-" else None
+    kept = json.loads(arguments[2])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to answer
     shell = warm()
     home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
@@ -60,7 +61,7 @@ def main(arguments: list[str]) -> None:
             return
         told = json.loads(said)
         if told["do"] == "run":  # a stop that comes after the end has nobody to stop
-            child = _fork(home, descriptors[0], control, told["limits"], uid, shell)
+            child = _fork(home, descriptors[0], control, told["limits"], uid, kept, shell)
             os.close(descriptors[0])
             _attend(child, control, told["limits"]["memory"])
 
@@ -82,6 +83,7 @@ def _fork(
     control: socket.socket,
     limits: Mapping[str, Any],
     uid: int | None,
+    kept: Mapping[str, str],
     shell: ZMQInteractiveShell,
 ) -> int:
     child = fork_into_namespace(home)
@@ -100,6 +102,7 @@ def _fork(
                 processes=limits["processes"],
                 open_files=256,
                 uid=uid,
+                kept=kept,
             )
         )
         work = Path("/tmp/work")

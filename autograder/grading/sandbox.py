@@ -84,7 +84,7 @@ class Worker:
         command = [*confined(), sys.executable, "-m", "autograder.working"]
         with theirs:
             self._process = subprocess.Popen(
-                [*command, str(theirs.fileno()), uid],
+                [*command, str(theirs.fileno()), uid, json.dumps(_kept())],
                 pass_fds=[theirs.fileno()],
                 cwd="/",
                 env={},
@@ -232,6 +232,13 @@ def environment() -> dict[str, str]:
     }
 
 
+def _kept() -> dict[str, str]:
+    """The folders of Python that a child's fresh /tmp would hide, and where else they are."""
+    pythons = sorted({sys.base_prefix, sys.prefix})
+    hidden = [path for path in pythons if Path(path).is_relative_to("/tmp")]
+    return {path: f"/opt/python-{number}" for number, path in enumerate(hidden)}
+
+
 def _files() -> list[str]:
     """What of the host's files is there, read-only."""
     words: list[str] = []
@@ -267,6 +274,8 @@ def _files() -> list[str]:
     for path in sorted(set(pythons)):
         if not any(path.is_relative_to(known) for known in (Path("/usr"), *made)):
             bind(path)
+    for hidden, elsewhere in _kept().items():
+        bind(Path(hidden), Path(elsewhere))
     ours = Path(autograder.__file__).parent
     for part in ("__init__", *BESIDE_STUDENT_CODE):
         source = ours / part
