@@ -240,7 +240,7 @@ def test_metadata_of_any_form_are_no_fault(new_school, rows_of):
 
 
 def test_why_there_is_no_function_reads_well(new_school, rows_of):
-    crash = "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)"
+    crash = "import ctypes\nctypes.string_at(0)"
     new_school.hand_in("ada", with_code(solved(), crash, before="softmax"))
     empty = solved()
     cell_of(empty, "softmax")["source"] = " \n"
