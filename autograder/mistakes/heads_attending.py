@@ -1,32 +1,26 @@
 """Mistakes in attention that several heads can share: scores, softmax, mix.
 
-Each is an attention (q, k, v) → output for any leading axes; `lifted` builds it into a function of
-an exercise.
+Each is an attention (q, k, v) → output for any leading axes, to be lifted into an exercise.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from autograder.declaring import Mistake
 from autograder.mistakes import ways
-from autograder.mistakes.torch_steps import (
+from autograder.mistakes.attention_steps import (
+    SCORING,
+    WEIGHING,
     causal,
-    naive_softmax,
-    over,
-    over_everything,
+    lifted,
     products,
-    reshaped_keys,
     right_scores,
     right_softmax,
     root,
-    shifted_by_all,
     turned,
-    without_keepdim,
 )
 
 Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -57,43 +51,8 @@ def over_sentence(scores: Tensor) -> Tensor:
     return torch.softmax(scores.flatten(1), dim=1).reshape(scores.shape)
 
 
-def over_more(epsilon: float) -> Callable[[Tensor], Tensor]:
-    """A softmax whose denominator is larger by epsilon."""
-
-    def weights(scores: Tensor) -> Tensor:
-        e = (scores - scores.amax(dim=-1, keepdim=True)).exp()
-        return e / (e.sum(dim=-1, keepdim=True) + epsilon)
-
-    return weights
-
-
 ATTENDING: tuple[Mistake, ...] = (
-    *ways(
-        "not-scaled",
-        "the scores are not divided by √d_k.",
-        "divide by the root of the size of one head before the softmax, or let "
-        "scaled_dot_product_attention do it.",
-        scaling(lambda q, v: 1.0),
-    ),
-    *ways(
-        "divided-by-size",
-        "the scores are divided by d_k, not by its root, or by the root twice.",
-        "divide once, by math.sqrt(d_k); scaled_dot_product_attention does it already.",
-        scaling(lambda q, v: q.shape[-1]),
-    ),
-    *ways(
-        "half-size-for-root",
-        "`d_k ** 1/2` is no root: ** comes before /, so that it is d_k, and then half of that.",
-        "write math.sqrt(d_k), or d_k ** 0.5.",
-        scaling(lambda q, v: q.shape[-1] / 2),
-        scaling(lambda q, v: q.shape[-1] * 2),
-    ),
-    *ways(
-        "scaled-up",
-        "the scores are multiplied by √d_k, not divided.",
-        "divide.",
-        scaling(lambda q, v: 1 / root(q)),
-    ),
+    *lifted(SCORING, scoring),
     *ways(
         "scaled-by-other-size",
         "the scores are divided by the root of another size than d_k.",
@@ -109,99 +68,17 @@ ATTENDING: tuple[Mistake, ...] = (
         lambda q, k, v: right_attention(q, k, v) / root(q),
     ),
     *ways(
-        "keys-reshaped",
-        "the keys are reshaped, not transposed: the rows that come out are no keys.",
-        "swap the last two axes with k.transpose(-2, -1).",
-        scoring(reshaped_keys),
-    ),
-    *ways(
-        "keys-not-transposed",
-        "the keys have to be turned before they are multiplied.",
-        "swap their last two axes: k.transpose(-2, -1).",
-        scoring(lambda q, k: q @ k / root(q)),
-    ),
-    *ways(
-        "all-axes-reversed",
-        "`.T` reverses every axis of the keys; it is right for two axes only.",
-        "swap the last two axes with k.transpose(-2, -1).",
-        scoring(lambda q, k: q @ k.permute(*reversed(range(k.ndim))) / root(q)),
-    ),
-    *ways(
         "masked-too-early",
         "later words are hidden from earlier ones. Masks come in lesson 05.",
         "leave the mask out.",
         scoring(causal),
     ),
-    *ways(
-        "over-queries",
-        "the softmax runs over the queries: columns sum to 1 where rows should.",
-        "use dim=-1.",
-        weighing(over(-2)),
-    ),
-    *ways(
-        "over-first-axis",
-        "the softmax runs over the first axis, the batch.",
-        "use dim=-1, the keys.",
-        weighing(over(0)),
-    ),
+    *lifted(WEIGHING, weighing),
     *ways(
         "over-everything",
-        "all weights together, or all of a sentence, sum to 1, instead of each row.",
+        "all weights of a sentence together sum to 1, instead of each row.",
         "use dim=-1.",
-        weighing(over_everything),
         weighing(over_sentence),
-    ),
-    *ways(
-        "overflow",
-        "exp() of a large score is infinite, and infinity divided by infinity is NaN.",
-        "use torch.softmax, which subtracts each row's largest score first.",
-        weighing(naive_softmax),
-    ),
-    *ways(
-        "global-maximum",
-        "the largest score of all rows is subtracted; in a row far below it every exp() is 0, and "
-        "0/0 is NaN.",
-        "use torch.softmax, or subtract each row's own maximum.",
-        weighing(shifted_by_all),
-    ),
-    *ways(
-        "no-keepdims",
-        "without keepdim=True the sums are matched with the columns, not with their rows.",
-        "use torch.softmax, or sum(dim=-1, keepdim=True).",
-        weighing(without_keepdim),
-    ),
-    *ways(
-        "sigmoid",
-        "each score goes through a sigmoid by itself, so that the rows do not sum to 1.",
-        "use torch.softmax.",
-        weighing(torch.sigmoid),
-    ),
-    *ways(
-        "divided-by-count",
-        "the weights are divided by the number of words.",
-        "leave the division out: a softmax sums to 1 already.",
-        weighing(lambda s: right_softmax(s) / s.shape[-1]),
-    ),
-    *ways(
-        "epsilon-added",
-        "a small number is added to the denominator, so that the weights sum to a little less "
-        "than 1.",
-        "leave it out: a sum of exponentials is never 0 once each row's largest score is "
-        "subtracted.",
-        weighing(over_more(1e-6)),
-        weighing(lambda s: right_softmax(s) / (1 + 1e-6)),
-    ),
-    *ways(
-        "exponential-twice",
-        "the softmax is taken twice; the second time it flattens the weights.",
-        "apply it once.",
-        weighing(lambda s: right_softmax(right_softmax(s))),
-    ),
-    *ways(
-        "no-softmax",
-        "the scores mix the values as they are: the softmax is missing.",
-        "turn the scores into weights with torch.softmax(scores, dim=-1) first.",
-        weighing(lambda s: s),
     ),
     *ways(
         "weights-transposed",
@@ -226,8 +103,3 @@ ATTENDING: tuple[Mistake, ...] = (
         mixing(lambda w, v: (w @ v).detach()),
     ),
 )
-
-
-def lifted(into: Callable[[Attention], Callable[..., Any]]) -> tuple[Mistake, ...]:
-    """The same mistakes in a function that attends with this attention."""
-    return tuple(replace(m, implementation=into(m.implementation)) for m in ATTENDING)

@@ -3,7 +3,8 @@
 import torch
 
 from autograder.mistakes import ways
-from autograder.mistakes.heads_attending import lifted
+from autograder.mistakes.attention_steps import lifted
+from autograder.mistakes.heads_attending import ATTENDING
 from autograder.mistakes.heads_looping_steps import (
     as_many_as_sentences,
     as_many_as_words,
@@ -28,7 +29,7 @@ from autograder.mistakes.heads_looping_steps import (
 )
 
 PER_HEAD = (
-    *lifted(attending),
+    *lifted(ATTENDING, attending),
     *ways(
         "scaled-by-model-size",
         "the scores are divided by the root of d_model, or of all heads' sizes together; d_k is "

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from autograder.mistakes.attention_steps import products, right_scores, right_softmax
 from autograder.mistakes.heads_attending import Attention, right_attention
-from autograder.mistakes.torch_steps import products, right_scores, right_softmax
 
 PerHead = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 Project = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from autograder.mistakes import ways
-from autograder.mistakes.heads_attending import lifted
+from autograder.mistakes.attention_steps import lifted
+from autograder.mistakes.heads_attending import ATTENDING
 from autograder.mistakes.heads_joining import interleaved as joined_interleaved
 from autograder.mistakes.heads_joining import reshaped as joined_reshaped
 from autograder.mistakes.heads_joining import right_concat, transposed_view
@@ -42,7 +43,7 @@ from autograder.mistakes.heads_splitting import (
 REFUSALS = ("features-dropped", "indivisible-not-refused", "silent-value-error")
 
 MULTI_HEAD = (
-    *lifted(attending),
+    *lifted(ATTENDING, attending),
     *(replace(m, implementation=packed(split=m.implementation)) for m in SPLIT if m.id in REFUSALS),
     *ways(
         "not-transposed",

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.mistakes.attention_steps import products, right_scores, right_softmax
 from autograder.mistakes.heads_attending import Attention, right_attention
 from autograder.mistakes.heads_joining import right_concat
 from autograder.mistakes.heads_splitting import (
@@ -14,7 +15,6 @@ from autograder.mistakes.heads_splitting import (
     right_split,
     size_of_head,
 )
-from autograder.mistakes.torch_steps import products, right_scores, right_softmax
 
 MultiHead = Callable[[Tensor, Tensor, Tensor, Tensor, int], Tensor]
 Project = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]

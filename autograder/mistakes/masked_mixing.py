@@ -10,17 +10,17 @@ from torch import Tensor
 
 from autograder.declaring import Mistake
 from autograder.mistakes import ways
-from autograder.mistakes.masked_steps import NOTHING, empty, masked, right, under
-from autograder.mistakes.masked_weights import WEIGHTS
-from autograder.mistakes.torch_steps import (
+from autograder.mistakes.attention_steps import (
+    SCORING,
     Scores,
+    lifted,
     products,
-    reshaped_keys,
-    reversed_keys,
     right_scores,
     root,
     turned,
 )
+from autograder.mistakes.masked_steps import NOTHING, empty, masked, right, under
+from autograder.mistakes.masked_weights import WEIGHTS
 
 Weights = Callable[[Tensor, Tensor | None], Any]
 Mix = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor | None], Any]
@@ -152,33 +152,7 @@ ATTENTION = (
         "give the argument a default: def masked_attention(q, k, v, mask=None).",
         masked_attention,
     ),
-    *ways(
-        "not-scaled",
-        "the scores are not divided by √d_k.",
-        "divide by math.sqrt(q.shape[-1]) before the softmax.",
-        *scoring(products),
-    ),
-    *ways(
-        "divided-by-size",
-        "the scores are divided by d_k, not by its root, or by the root twice.",
-        "divide once, by math.sqrt(q.shape[-1]).",
-        *scoring(lambda q, k: products(q, k) / q.shape[-1]),
-    ),
-    *ways(
-        "half-size-for-root",
-        "`d_k ** 1/2` is no root: ** comes before /, so that it is d_k, and then half of that.",
-        "write math.sqrt(d_k), or d_k ** 0.5.",
-        *scoring(
-            lambda q, k: products(q, k) / (q.shape[-1] ** 1 / 2),
-            lambda q, k: products(q, k) / q.shape[-1] ** 1 / 2,
-        ),
-    ),
-    *ways(
-        "scaled-up",
-        "the scores are multiplied by √d_k, not divided.",
-        "divide.",
-        *scoring(lambda q, k: products(q, k) * root(q)),
-    ),
+    *lifted(SCORING, lambda step: attending(scores=step)),
     *ways(
         "scaled-by-other-size",
         "the scores are divided by the root of another size than d_k.",
@@ -206,18 +180,6 @@ ATTENTION = (
         ),
     ),
     *ways(
-        "keys-reshaped",
-        "k is reshaped, not transposed: the rows that come out are no keys.",
-        "swap the last two axes with k.transpose(-2, -1).",
-        *scoring(reshaped_keys),
-    ),
-    *ways(
-        "all-axes-reversed",
-        "`.T` reverses every axis of k; it is right for two axes only.",
-        "swap the last two axes with k.transpose(-2, -1).",
-        *scoring(reversed_keys),
-    ),
-    *ways(
         "fixed-number-of-axes",
         "the code is written for a fixed number of axes, and … stands for any number.",
         "count axes from the end: -1 and -2.",
@@ -226,12 +188,6 @@ ATTENTION = (
             lambda q, k: q @ k.transpose(2, 3) / root(q),
             lambda q, k: torch.bmm(q, k.transpose(1, 2)) / root(q),
         ),
-    ),
-    *ways(
-        "keys-not-transposed",
-        "k has to be turned before it is multiplied.",
-        "swap its last two axes: k.transpose(-2, -1).",
-        *scoring(lambda q, k: q @ k / root(q)),
     ),
     *ways(
         "queries-with-themselves",

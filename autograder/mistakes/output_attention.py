@@ -7,49 +7,37 @@ from torch import Tensor
 
 from autograder.declaring import Mistake
 from autograder.mistakes import ways
+from autograder.mistakes.attention_steps import (
+    SCORING,
+    WEIGHING,
+    causal,
+    lifted,
+    products,
+    right_softmax,
+    root,
+)
+from autograder.mistakes.output_cutting import CUTTING
 from autograder.mistakes.output_projection import (
     PROJECT_OUTPUT,
-    interleaved,
-    not_turned,
     side_by_side,
 )
 from autograder.mistakes.output_steps import (
-    causal,
     cut,
     finished,
-    finished_as_far_as_there_is,
     finishing,
-    head_size,
-    joined_by_keys,
-    joined_by_model,
     mixing,
-    naive,
-    one_wide_head,
-    over_more,
     pipeline,
-    products,
     projecting,
     projections,
-    refusing_d_model,
     right,
-    same_for_all,
     scaled_by,
     scaled_by_values,
     scoring,
-    sized_by_keys,
-    sized_by_model,
-    softmax,
-    split_by_floor,
     split_first,
-    split_interleaved,
-    split_unturned,
-    splitting,
-    unrefusing,
     weighing,
     with_residual,
     with_weights,
     without_graph,
-    without_keepdim,
 )
 
 # Of what goes wrong with `project_output`, what people write here too, in the first way of each.
@@ -89,92 +77,8 @@ def at_the_end() -> tuple[Mistake, ...]:
 
 MULTI_HEAD_ATTENTION_WITH_OUTPUT: tuple[Mistake, ...] = (
     *at_the_end(),
-    *ways(
-        "not-transposed",
-        "the heads are cut by a reshape alone, so that a head holds pieces of several words.",
-        "reshape to (batch, n, num_heads, d_k) first, then .transpose(1, 2).",
-        *splitting(split_unturned),
-    ),
-    *ways(
-        "split-and-concat-without-transpose",
-        "the heads are cut and put together by reshapes alone. That round trip gives back what "
-        "went in, and still each head mixed pieces of several words.",
-        "transpose after cutting, and transpose back before putting together.",
-        pipeline(split=split_unturned, finish=lambda heads, w_o: not_turned(heads) @ w_o),
-    ),
-    *ways(
-        "split-interleaved",
-        "the heads take turns in the projection's columns; head 0 has the first d_k of them.",
-        "cut into (num_heads, d_k), in this order.",
-        *splitting(split_interleaved),
-        pipeline(split=split_interleaved, finish=lambda heads, w_o: interleaved(heads) @ w_o),
-    ),
-    *ways(
-        "size-not-read-off",
-        "a head is given d_model // num_heads numbers; the projections' widths say how many it "
-        "has.",
-        "d_k is w_q.shape[-1] // num_heads, and d_v is w_v.shape[-1] // num_heads.",
-        sized_by_model,
-        joined_by_model,
-    ),
-    *ways(
-        "values-of-key-size",
-        "values are cut, or put together, with the size of the keys; they have one of their own.",
-        "d_v is w_v.shape[-1] // num_heads.",
-        sized_by_keys(lambda w, h: w.shape[1] // h),
-        sized_by_keys(head_size),
-        joined_by_keys,
-    ),
-    *ways(
-        "not-split",
-        "there is one head as wide as all, instead of num_heads heads.",
-        "cut q, k and v with split_heads.",
-        one_wide_head,
-        lambda x, w_q, w_k, w_v, w_o, h: right(x, w_q, w_k, w_v, w_o, 1),
-    ),
-    *ways(
-        "all-heads-are-one",
-        "all heads use the same columns of the projections: they are one head.",
-        "head i has the columns from i · d_k to (i + 1) · d_k.",
-        *(same_for_all(head) for head in (0, -1)),
-    ),
-    *ways(
-        "features-dropped",
-        "widths that num_heads does not divide are not refused: the features that are left over "
-        "are dropped.",
-        "cut with split_heads, or raise a ValueError with both numbers in it.",
-        pipeline(split=split_by_floor, finish=finished_as_far_as_there_is),
-        pipeline(split=split_by_floor),
-    ),
-    *ways(
-        "other-error",
-        "widths that num_heads does not divide end in an error of PyTorch's, which tells nobody "
-        "what is wrong.",
-        "cut with split_heads, or raise a ValueError with both numbers in it.",
-        unrefusing(lambda w, h: w.shape[1] // h),
-        unrefusing(lambda w, h: -1),
-    ),
-    *ways(
-        "refused-needlessly",
-        "sizes are refused because num_heads does not divide d_model; what it has to divide is the "
-        "width of each projection.",
-        "test w_q.shape[-1] and w_v.shape[-1].",
-        *map(
-            refusing_d_model,
-            (
-                ValueError("d_model must be divisible by num_heads"),
-                ValueError("d_model must be divisible by num_heads."),
-                AssertionError("d_model must be divisible by num_heads"),
-                AssertionError(),
-            ),
-        ),
-    ),
-    *ways(
-        "not-scaled",
-        "the scores are not divided by √d_k.",
-        "use scaled_dot_product_attention, or divide by math.sqrt(d_k).",
-        *scoring(products),
-    ),
+    *CUTTING,
+    *lifted(SCORING, lambda step: pipeline(scores=step)),
     *ways(
         "scaled-by-all-heads",
         "the scores are divided by the root of the width of all heads together.",
@@ -195,28 +99,6 @@ MULTI_HEAD_ATTENTION_WITH_OUTPUT: tuple[Mistake, ...] = (
         scaled_by(lambda x, w_q, h: h),
         scaled_by(lambda x, w_q, h: x.shape[1]),
         scaled_by_values,
-    ),
-    *ways(
-        "divided-by-size",
-        "the scores are divided by d_k, not by its root.",
-        "divide by math.sqrt(q.shape[-1]).",
-        *scoring(lambda q, k: products(q, k) / q.shape[-1]),
-    ),
-    *ways(
-        "half-size-for-root",
-        "`d_k ** 1/2` is d_k/2, because ** comes before /; it is the root at d_k = 4 only. And "
-        "after a division, `/ d_k ** 1/2` divides by d_k and then by 2.",
-        "write math.sqrt(d_k), or d_k ** 0.5.",
-        *scoring(
-            lambda q, k: products(q, k) / (q.shape[-1] ** 1 / 2),
-            lambda q, k: products(q, k) / q.shape[-1] ** 1 / 2,
-        ),
-    ),
-    *ways(
-        "scaled-up",
-        "the scores are multiplied by √d_k, not divided.",
-        "divide.",
-        *scoring(lambda q, k: products(q, k) * math.sqrt(q.shape[-1])),
     ),
     *ways(
         "scaled-after-softmax",
@@ -307,19 +189,11 @@ MULTI_HEAD_ATTENTION_WITH_OUTPUT: tuple[Mistake, ...] = (
         ),
     ),
     *ways(
-        "keys-reshaped",
-        "k is reshaped, not transposed: the rows that come out are no keys.",
-        "swap the last two axes with k.transpose(-2, -1).",
-        *scoring(lambda q, k: q @ k.reshape(*k.shape[:2], k.shape[3], -1) / math.sqrt(q.shape[-1])),
-    ),
-    *ways(
         "keys-not-transposed",
         "k has to be turned before it is multiplied.",
         "swap its last two axes: k.transpose(-2, -1).",
         *scoring(
-            lambda q, k: q @ k / math.sqrt(q.shape[-1]),
-            lambda q, k: q @ k.transpose(1, 2) / math.sqrt(q.shape[-1]),
-            lambda q, k: q @ k.permute(3, 2, 1, 0) / math.sqrt(q.shape[-1]),
+            lambda q, k: q @ k.transpose(1, 2) / root(q),
         ),
     ),
     *ways(
@@ -341,17 +215,12 @@ MULTI_HEAD_ATTENTION_WITH_OUTPUT: tuple[Mistake, ...] = (
             lambda scores: torch.softmax(scores, dim=0),
         ),
     ),
-    *ways(
-        "over-queries",
-        "the softmax runs over the queries: columns sum to 1 where rows should.",
-        "use dim=-1.",
-        *weighing(lambda scores: torch.softmax(scores, dim=-2)),
-    ),
+    *lifted(WEIGHING, lambda step: pipeline(weights=step), "over-first-axis"),
     *ways(
         "weights-averaged",
         "the weights are averaged over the heads before they mix: all heads look the same way.",
         "keep the weights of each head apart.",
-        *weighing(lambda scores: softmax(scores).mean(dim=1, keepdim=True)),
+        *weighing(lambda scores: right_softmax(scores).mean(dim=1, keepdim=True)),
     ),
     *ways(
         "heads-before-batch",
@@ -361,41 +230,10 @@ MULTI_HEAD_ATTENTION_WITH_OUTPUT: tuple[Mistake, ...] = (
         *finishing(lambda heads, w_o: finished(unfolded(heads), w_o)),
     ),
     *ways(
-        "no-softmax",
-        "the scores mix the values as they are: the softmax is missing.",
-        "turn the scores into weights with torch.softmax(scores, dim=-1) first.",
-        *weighing(lambda scores: scores),
-    ),
-    *ways(
-        "overflow",
-        "exp() of a large score is infinite, and infinity divided by infinity is NaN.",
-        "use torch.softmax, which subtracts each row's largest score first.",
-        *weighing(naive),
-    ),
-    *ways(
-        "no-keepdims",
-        "without keepdim=True the sums are matched with the columns, not with their rows.",
-        "use torch.softmax, or sum(dim=-1, keepdim=True).",
-        *weighing(without_keepdim),
-    ),
-    *ways(
-        "epsilon-added",
-        "a small number is added to the denominator, so that the weights sum to a little less "
-        "than 1.",
-        "leave it out, or use torch.softmax.",
-        *weighing(over_more(1e-6), lambda s: softmax(s) / (1 + 1e-6)),
-    ),
-    *ways(
-        "sigmoid",
-        "each score goes through a sigmoid by itself, so that the rows do not sum to 1.",
-        "use torch.softmax.",
-        *weighing(torch.sigmoid),
-    ),
-    *ways(
         "masked-too-early",
         "later words are hidden from earlier ones. Masks come in lesson 05.",
         "leave the mask out.",
-        *weighing(causal),
+        *scoring(causal),
     ),
     *ways(
         "weights-transposed",
@@ -426,7 +264,10 @@ MULTI_HEAD_ATTENTION_WITH_OUTPUT: tuple[Mistake, ...] = (
         "the result is cut from the graph of gradients, so that nothing can be learned through it.",
         "leave .detach(), .data, .item() and no_grad out.",
         without_graph,
-        *weighing(lambda scores: softmax(scores).detach(), lambda scores: softmax(scores.detach())),
+        *weighing(
+            lambda scores: right_softmax(scores).detach(),
+            lambda scores: right_softmax(scores.detach()),
+        ),
         *mixing(lambda weights, v: (weights @ v).detach(), lambda weights, v: weights @ v.detach()),
         *finishing(lambda heads, w_o: finished(heads, w_o.detach())),
         *projecting(

@@ -11,12 +11,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.mistakes.attention_steps import (
+    Scores,
+    Weights,
+    products,
+    right_scores,
+    right_softmax,
+)
 from autograder.mistakes.output_projection import side_by_side
 
 Project = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 Split = Callable[[Tensor, int], Tensor]
-Scores = Callable[[Tensor, Tensor], Tensor]
-Weights = Callable[[Tensor], Tensor]
 Mix = Callable[[Tensor, Tensor], Tensor]
 Finish = Callable[[Tensor, Tensor], Any]
 Function = Callable[..., Any]
@@ -36,18 +41,6 @@ def cut(x: Tensor, num_heads: int) -> Tensor:
     return x.unflatten(-1, (num_heads, head_size(x, num_heads))).transpose(1, 2)
 
 
-def products(q: Tensor, k: Tensor) -> Tensor:
-    return q @ k.mT
-
-
-def scaled(q: Tensor, k: Tensor) -> Tensor:
-    return products(q, k) / math.sqrt(q.shape[-1])
-
-
-def softmax(scores: Tensor) -> Tensor:
-    return torch.softmax(scores, dim=-1)
-
-
 def mixed(weights: Tensor, v: Tensor) -> Tensor:
     return weights @ v
 
@@ -59,8 +52,8 @@ def finished(heads: Tensor, w_o: Tensor) -> Tensor:
 def pipeline(
     project: Project = projections,
     split: Split = cut,
-    scores: Scores = scaled,
-    weights: Weights = softmax,
+    scores: Scores = right_scores,
+    weights: Weights = right_softmax,
     mix: Mix = mixed,
     finish: Finish = finished,
 ) -> Function:
@@ -143,7 +136,7 @@ def scaled_by_values(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tens
 def split_first(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, h: int) -> Any:
     """Split, then project: the sizes fit with one head only."""
     q, k, v = (cut(x, h) @ w for w in (w_q, w_k, w_v))
-    return finished(mixed(softmax(scaled(q, k)), v), w_o)
+    return finished(mixed(right_softmax(right_scores(q, k)), v), w_o)
 
 
 def sized_by_model(x: Tensor, *ws_and_heads: Any) -> Any:
@@ -215,7 +208,7 @@ def unrefusing(size: Callable[[Tensor, int], int]) -> Function:
             (x @ w).view(*x.shape[:2], num_heads, size(w, num_heads)).transpose(1, 2)
             for w in (w_q, w_k, w_v)
         )
-        return finished(mixed(softmax(scaled(q, k)), v), w_o)
+        return finished(mixed(right_softmax(right_scores(q, k)), v), w_o)
 
     return attend
 
@@ -237,32 +230,8 @@ def with_residual(x: Tensor, *ws_and_heads: Any) -> Any:
 
 def with_weights(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, h: int) -> Any:
     q, k, v = (cut(each, h) for each in projections(x, w_q, w_k, w_v))
-    weights = softmax(scaled(q, k))
+    weights = right_softmax(right_scores(q, k))
     return finished(mixed(weights, v), w_o), weights
-
-
-def causal(scores: Tensor) -> Tensor:
-    return softmax(scores.masked_fill(~torch.ones_like(scores).bool().tril(), -math.inf))
-
-
-def naive(scores: Tensor) -> Tensor:
-    e = scores.exp()
-    return e / e.sum(dim=-1, keepdim=True)
-
-
-def over_more(epsilon: float) -> Weights:
-    """A softmax whose denominator is larger by epsilon."""
-
-    def weights(scores: Tensor) -> Tensor:
-        e = (scores - scores.amax(dim=-1, keepdim=True)).exp()
-        return e / (e.sum(dim=-1, keepdim=True) + epsilon)
-
-    return weights
-
-
-def without_keepdim(scores: Tensor) -> Tensor:
-    e = (scores - scores.amax(dim=-1, keepdim=True)).exp()
-    return e / e.sum(dim=-1)
 
 
 def without_graph(*ws_and_heads: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Mistakes in the steps of attention, in PyTorch: scores, softmax, mix."""
+"""Mistakes in scaled attention, lesson 02: those of its steps, and those of how they are joined."""
 
 import math
 from collections.abc import Callable
@@ -9,26 +9,22 @@ from torch import Tensor
 
 from autograder.declaring import Mistake
 from autograder.mistakes import ways
+from autograder.mistakes.attention_steps import (
+    SCORING,
+    WEIGHING,
+    Scores,
+    Weights,
+    causal,
+    lifted,
+    over,
+    products,
+    right_scores,
+    right_softmax,
+    root,
+    turned,
+)
 
-Scores = Callable[[Tensor, Tensor], Tensor]
-Weights = Callable[[Tensor], Tensor]
 Mix = Callable[[Tensor, Tensor, Tensor, Tensor], Any]
-
-
-def root(q: Tensor) -> float:
-    return math.sqrt(q.shape[-1])
-
-
-def products(q: Tensor, k: Tensor) -> Tensor:
-    return q @ k.transpose(-2, -1)
-
-
-def right_scores(q: Tensor, k: Tensor) -> Tensor:
-    return products(q, k) / root(q)
-
-
-def right_softmax(scores: Tensor) -> Tensor:
-    return torch.softmax(scores, dim=-1)
 
 
 def right_mix(weights: Tensor, q: Tensor, k: Tensor, v: Tensor) -> Any:
@@ -54,46 +50,6 @@ def mixing(*mixes: Mix) -> list[Callable[..., Any]]:
     return [pipeline(mix=each) for each in mixes]
 
 
-def reshaped_keys(q: Tensor, k: Tensor) -> Tensor:
-    return q @ k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2]) / root(q)
-
-
-def reversed_keys(q: Tensor, k: Tensor) -> Tensor:
-    return q @ k.permute(*reversed(range(k.ndim))) / root(q)
-
-
-def causal(q: Tensor, k: Tensor) -> Tensor:
-    scores = right_scores(q, k)
-    return scores.masked_fill(~torch.ones_like(scores, dtype=torch.bool).tril(), -math.inf)
-
-
-def naive_softmax(scores: Tensor) -> Tensor:
-    e = scores.exp()
-    return e / e.sum(dim=-1, keepdim=True)
-
-
-def shifted_by_all(scores: Tensor) -> Tensor:
-    e = (scores - scores.max()).exp()
-    return e / e.sum(dim=-1, keepdim=True)
-
-
-def without_keepdim(scores: Tensor) -> Tensor:
-    e = (scores - scores.max(dim=-1, keepdim=True).values).exp()
-    return e / e.sum(dim=-1)
-
-
-def over(dim: int) -> Weights:
-    return lambda scores: torch.softmax(scores, dim=dim)
-
-
-def over_everything(scores: Tensor) -> Tensor:
-    return torch.softmax(scores.flatten(), dim=0).reshape(scores.shape)
-
-
-def turned(x: Tensor) -> Tensor:
-    return x.transpose(-2, -1)
-
-
 def detached_mix(weights: Tensor, q: Tensor, k: Tensor, v: Tensor) -> Any:
     return weights.detach() @ v, weights
 
@@ -104,33 +60,7 @@ def scaled_scores_returned(q: Tensor, k: Tensor, v: Tensor) -> Any:
 
 
 ATTENTION: tuple[Mistake, ...] = (
-    *ways(
-        "not-scaled",
-        "the scores are not divided by √d_k.",
-        "divide by math.sqrt(q.shape[-1]) before the softmax.",
-        *scoring(products),
-    ),
-    *ways(
-        "divided-by-size",
-        "the scores are divided by d_k, not by its root, or by the root twice.",
-        "divide once, by math.sqrt(q.shape[-1]).",
-        *scoring(lambda q, k: products(q, k) / q.shape[-1]),
-    ),
-    *ways(
-        "half-size-for-root",
-        "`d_k ** 1/2` is no root: ** comes before /, so that it is d_k, and then half of that.",
-        "write math.sqrt(d_k), or d_k ** 0.5.",
-        *scoring(
-            lambda q, k: products(q, k) / (q.shape[-1] ** 1 / 2),
-            lambda q, k: products(q, k) / q.shape[-1] ** 1 / 2,
-        ),
-    ),
-    *ways(
-        "scaled-up",
-        "the scores are multiplied by √d_k, not divided.",
-        "divide.",
-        *scoring(lambda q, k: products(q, k) * root(q)),
-    ),
+    *lifted(SCORING, lambda step: pipeline(scores=step)),
     *ways(
         "scaled-by-other-size",
         "the scores are divided by the root of another size than d_k.",
@@ -148,18 +78,6 @@ ATTENTION: tuple[Mistake, ...] = (
             lambda w, q, k, v: right_mix(w / root(q), q, k, v),
             lambda w, q, k, v: (w @ v / root(q), w),
         ),
-    ),
-    *ways(
-        "keys-reshaped",
-        "k is reshaped, not transposed: the rows that come out are no keys.",
-        "swap the last two axes with k.transpose(-2, -1).",
-        *scoring(reshaped_keys),
-    ),
-    *ways(
-        "all-axes-reversed",
-        "`.T` reverses every axis of k; it is right for two axes only.",
-        "swap the last two axes with k.transpose(-2, -1).",
-        *scoring(reversed_keys),
     ),
     *ways(
         "other-axes-swapped",
@@ -180,12 +98,6 @@ ATTENTION: tuple[Mistake, ...] = (
             lambda q, k: torch.bmm(q, k.transpose(1, 2)) / root(q),
             lambda q, k: torch.mm(q, k.t()) / root(q),
         ),
-    ),
-    *ways(
-        "keys-not-transposed",
-        "k has to be turned before it is multiplied.",
-        "swap its last two axes: k.transpose(-2, -1).",
-        *scoring(lambda q, k: q @ k / root(q)),
     ),
     *ways(
         "queries-and-keys-swapped",
@@ -217,18 +129,7 @@ ATTENTION: tuple[Mistake, ...] = (
         "leave the mask out.",
         *scoring(causal),
     ),
-    *ways(
-        "over-queries",
-        "the softmax runs over the queries: columns sum to 1 where rows should.",
-        "use dim=-1.",
-        *weighing(over(-2)),
-    ),
-    *ways(
-        "over-first-axis",
-        "the softmax runs over the first axis.",
-        "use dim=-1, which is the last axis however many there are.",
-        *weighing(over(0)),
-    ),
+    *lifted(WEIGHING, lambda step: pipeline(weights=step)),
     *ways(
         "over-axis-1",
         "the softmax runs over axis 1, which is the last one only when there are two.",
@@ -236,59 +137,10 @@ ATTENTION: tuple[Mistake, ...] = (
         *weighing(over(1)),
     ),
     *ways(
-        "over-everything",
-        "all weights together sum to 1, instead of each row.",
-        "use dim=-1.",
-        *weighing(over_everything),
-    ),
-    *ways(
-        "overflow",
-        "exp() of a large score is infinite, and infinity divided by infinity is NaN.",
-        "use torch.softmax, which subtracts each row's largest score first.",
-        *weighing(naive_softmax),
-    ),
-    *ways(
-        "global-maximum",
-        "the largest score of all rows is subtracted; in a row far below it every exp() is 0, and "
-        "0/0 is NaN.",
-        "use torch.softmax, or subtract each row's own maximum.",
-        *weighing(shifted_by_all),
-    ),
-    *ways(
-        "no-keepdims",
-        "without keepdim=True the sums are matched with the columns, not with their rows.",
-        "use torch.softmax, or sum(dim=-1, keepdim=True).",
-        *weighing(without_keepdim),
-    ),
-    *ways(
-        "sigmoid",
-        "each score goes through a sigmoid by itself, so that the rows do not sum to 1.",
-        "use torch.softmax.",
-        *weighing(torch.sigmoid),
-    ),
-    *ways(
         "logarithm-returned",
         "the logarithms of the weights are used.",
         "use torch.softmax, not log_softmax.",
         *weighing(lambda s: torch.log_softmax(s, dim=-1)),
-    ),
-    *ways(
-        "divided-by-count",
-        "the weights are divided by the number of keys.",
-        "leave the division out: a softmax sums to 1 already.",
-        *weighing(lambda s: right_softmax(s) / s.shape[-1]),
-    ),
-    *ways(
-        "exponential-twice",
-        "the softmax is taken twice; the second time it flattens the weights.",
-        "apply it once.",
-        *weighing(lambda s: right_softmax(right_softmax(s))),
-    ),
-    *ways(
-        "no-softmax",
-        "the scores mix the values as they are: the softmax is missing.",
-        "turn the scores into weights with torch.softmax(scores, dim=-1) first.",
-        *weighing(lambda s: s),
     ),
     *ways(
         "scores-returned",

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from autograder.grading.batch import Graded, grade
+from autograder.grading.collecting import Collection, collect
 from autograder.grading.places import Classroom, Project
 from autograder.grading.records import Row
+from tests.grading.handing_in import Files, zipped
 from tests.grading.notebooks import NOTEBOOKS, ONE
 from tests.repository import committed_files, read_committed
 
@@ -89,3 +91,40 @@ def rows_of() -> Callable[[Graded], dict[str, Row]]:
         return {row.exercise: row for row in graded.record.rows}
 
     return rows
+
+
+@pytest.fixture
+def take(new_school, tmp_path):
+    """Collect from a zip of files, from a zip's bytes, or from a folder."""
+
+    def take(source: Files | bytes | Path, assignment: str = ONE, roster: str = "") -> Collection:
+        if isinstance(source, Path):
+            place = source
+        else:
+            place = tmp_path / "handed in.zip"
+            place.write_bytes(source if isinstance(source, bytes) else zipped(source))
+        path = None
+        if roster:
+            path = tmp_path / "class.csv"
+            path.write_text(roster, encoding="utf-8")
+        return collect(new_school.project, new_school.classroom, place, assignment, path)
+
+    return take
+
+
+@pytest.fixture
+def kept(new_school):
+    """What the classroom has of an assignment: by student and file, the notebook's text."""
+
+    def kept(assignment: str = ONE) -> dict[str, dict[str, str]]:
+        return {
+            folder.parent.name: {
+                path.name: json.loads(path.read_bytes())["cells"][0]["source"]
+                if path.suffix == ".ipynb"
+                else path.read_text().strip()
+                for path in folder.iterdir()
+            }
+            for folder in new_school.classroom.submitted.glob(f"*/{assignment}")
+        }
+
+    return kept

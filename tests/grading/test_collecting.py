@@ -1,95 +1,16 @@
-"""What was handed in is collected, from folders and from the zips of platforms, hostile or not."""
-
-import io
-import json
-import os
-import stat
-import struct
-import zipfile
-from collections.abc import Mapping
-from pathlib import Path
+"""What was handed in is collected, from folders and from the zips of platforms."""
 
 import filelock
 import pytest
 from click.testing import CliRunner
 
 from autograder.cli import main
-from autograder.grading import sources
-from autograder.grading.collecting import Collection, collect
 from autograder.grading.locking import AlreadyGrading
-from autograder.grading.sources import UnusableSource
 from autograder.grading.submissions import read_submission
+from tests.grading.handing_in import folder_of, states, work, zipped
 from tests.grading.notebooks import ONE, START
 
 NAME = "01-exercises.ipynb"
-Files = Mapping[str, bytes | str]
-
-
-def work(text: str) -> bytes:
-    """A notebook that differs from others by its text."""
-    cell = {"cell_type": "markdown", "metadata": {}, "id": "a", "source": text}
-    return json.dumps(
-        {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    ).encode()
-
-
-def zipped(files: Files) -> bytes:
-    """A zip of files by path."""
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path, content in files.items():
-            archive.writestr(path, content)
-    return data.getvalue()
-
-
-def folder_of(root: Path, files: Files) -> Path:
-    """A folder with files by path."""
-    for path, content in files.items():
-        target = root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content.encode() if isinstance(content, str) else content)
-    return root
-
-
-@pytest.fixture
-def take(new_school, tmp_path):
-    """Collect from a zip of files, from a zip's bytes, or from a folder."""
-
-    def take(source: Files | bytes | Path, assignment: str = ONE, roster: str = "") -> Collection:
-        if isinstance(source, Path):
-            place = source
-        else:
-            place = tmp_path / "handed in.zip"
-            place.write_bytes(source if isinstance(source, bytes) else zipped(source))
-        path = None
-        if roster:
-            path = tmp_path / "class.csv"
-            path.write_text(roster, encoding="utf-8")
-        return collect(new_school.project, new_school.classroom, place, assignment, path)
-
-    return take
-
-
-@pytest.fixture
-def kept(new_school):
-    """What the classroom has of an assignment: by student and file, the notebook's text."""
-
-    def kept(assignment: str = ONE) -> dict[str, dict[str, str]]:
-        return {
-            folder.parent.name: {
-                path.name: json.loads(path.read_bytes())["cells"][0]["source"]
-                if path.suffix == ".ipynb"
-                else path.read_text().strip()
-                for path in folder.iterdir()
-            }
-            for folder in new_school.classroom.submitted.glob(f"*/{assignment}")
-        }
-
-    return kept
-
-
-def states(done: Collection) -> dict[str, str]:
-    return {one.student: one.state for one in done.collected}
 
 
 def test_moodle_in_folders_and_flat(take, kept):
@@ -358,131 +279,6 @@ def test_a_folder_with_several_students_work_is_spoken_of(take):
     )
     assert done.troubled
     assert "is the one that counts" in done.ignored[0].why
-
-
-def entry(path: str, kind: int = stat.S_IFREG) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(path)
-    info.external_attr = (kind | 0o644) << 16
-    return info
-
-
-HOSTILE = [
-    ("/etc/01-exercises.ipynb", "leads out"),
-    ("../../bo/01-exercises.ipynb", "leads out"),
-    ("ada/../../bo/01-exercises.ipynb", "leads out"),
-    ("..\\bo\\01-exercises.ipynb", "leads out"),
-    (f"{'deep/' * 40}01-exercises.ipynb", "folders inside each other"),
-]
-
-
-@pytest.mark.parametrize(("path", "words"), HOSTILE)
-def test_paths_that_lead_elsewhere(take, kept, new_school, path, words):
-    for source in ({path: work("x")}, {"bo_1_2_work.zip": zipped({path: work("x")})}):
-        done = take({"ada/01-exercises.ipynb": work("ada"), **source})
-        assert kept()["ada"] == {NAME: "ada"}
-        assert words in "".join(one.why for one in done.ignored)
-        assert done.troubled
-    inside = new_school.project.root.resolve()
-    assert not [p for p in inside.parent.rglob("bo") if inside not in p.resolve().parents]
-
-
-def test_links_in_archives_and_folders(take, kept, tmp_path):
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        archive.writestr(entry("ada/01-exercises.ipynb", stat.S_IFLNK), "/etc/passwd")
-        archive.writestr(entry("bo/01-exercises.ipynb"), work("bo"))
-    done = take(data.getvalue())
-    assert kept()["bo"] == {NAME: "bo"}
-    assert "no ordinary file" in kept()["ada"]["not-collected.txt"]
-    source = folder_of(tmp_path / "f", {"cy/01-exercises.ipynb": work("cy"), "di/x.txt": "x"})
-    (source / "di" / NAME).symlink_to("/etc/passwd")
-    (source / "ed").symlink_to("/etc")
-    os.mkfifo(source / "cy" / "pipe.ipynb")
-    done = take(source)
-    assert kept()["cy"] == {NAME: "cy"}
-    assert [*kept()["di"]] == ["not-collected.txt"]
-    assert {"ed", "cy/pipe.ipynb"} < {one.path for one in done.ignored}
-
-
-def test_bombs_and_crowds(take, monkeypatch):
-    with zipfile.ZipFile(data := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("ada/01-exercises.ipynb", b"0" * (sources.SIZE_LIMIT + 1))
-        archive.writestr("bo/work.zip", b"0" * 1000)
-    done = take(data.getvalue())
-    reasons = [one.why for one in done.ignored]
-    assert any("64 MB" in why for why in reasons)
-    assert any("the zip cannot be read" in why for why in reasons)
-    monkeypatch.setattr(sources, "TOTAL_LIMIT", 2 * 2**20)
-    with pytest.raises(UnusableSource, match="unpacks to more than"):
-        take({f"{n}/01-exercises.ipynb": b"0" * 2**20 for n in range(3)})
-    with pytest.raises(UnusableSource, match="unpacks to more than"):
-        take({f"{n}.zip": zipped({"a/x.ipynb": b"0" * 2**20}) for n in range(3)})
-    monkeypatch.setattr(sources, "FILES_LIMIT", 5)
-    with pytest.raises(UnusableSource, match="more than 5 files"):
-        take({f"{n}/x.txt": "" for n in range(6)})
-    with pytest.raises(UnusableSource, match="more than 5 files"):
-        take({"a.zip": zipped({f"{n}.txt": "" for n in range(6)})})
-    monkeypatch.setattr(sources, "DIRECTORY_LIMIT", 100)
-    with pytest.raises(UnusableSource, match="more than 5 files"):
-        take({f"{n}/x.txt": "" for n in range(4)})
-
-
-def test_a_zip_inside_a_zip_inside_a_zip_is_listed(take):
-    third = zipped({"x.ipynb": work("x")})
-    done = take({"ada_1_2_w.zip": zipped({"again.zip": third})})
-    assert done.ignored[0].why.startswith("it is a zip inside a zip inside a zip")
-    assert states(done) == {"ada": "no notebook"}
-
-
-def test_damaged_and_encrypted(take, kept, tmp_path):
-    good = {"ada/01-exercises.ipynb": work("a" * 500), "bo/01-exercises.ipynb": work("bo")}
-    data = bytearray(zipped(good))
-    data[60:80] = b"\xff" * 20
-    done = take(bytes(data))
-    assert kept()["bo"] == {NAME: "bo"}
-    assert "damaged in the zip" in kept()["ada"]["not-collected.txt"]
-    assert done.troubled
-    data = bytearray(zipped(good))
-    at = data.index(b"PK\x01\x02")
-    struct.pack_into("<H", data, at + 8, 1)
-    done = take(bytes(data))
-    assert "encrypted" in done.ignored[0].why
-    for broken in (b"", b"PK\x03\x04 and nothing else", zipped(good)[:-30], b"Rar!\x1a\x07"):
-        with pytest.raises(UnusableSource, match="neither a folder nor a zip"):
-            take(broken)
-    with pytest.raises(UnusableSource, match="no file or folder"):
-        take(tmp_path / "nowhere")
-
-
-def test_what_an_archive_holds_twice(take, kept):
-    with zipfile.ZipFile(data := io.BytesIO(), "w") as archive:
-        archive.writestr("ada/01-exercises.ipynb", work("first"))
-        with pytest.warns(UserWarning, match="Duplicate"):
-            archive.writestr("ada/01-exercises.ipynb", work("last"))
-    done = take(data.getvalue())
-    assert kept() == {"ada": {NAME: "last"}}
-    assert "the last one counts" in done.ignored[0].why
-
-
-def test_odd_characters(take, kept):
-    done = take(
-        {
-            "a\x1b[2Jb/01-exercises.ipynb": work("escape"),
-            'c:*?"<>|/01-exercises.ipynb': work("signs"),
-            "\u202eevil/01-exercises.ipynb": work("bidi"),
-            f"{'x' * 400}/01-exercises.ipynb": work("long"),
-            " . /01-exercises.ipynb": work("dots"),
-            "d/\x07\u202e .ipynb": work("name"),
-        }
-    )
-    assert len(kept()) == 6
-    assert all(name.isprintable() and len(name.encode()) <= 150 for name in kept())
-    assert not done.troubled
-    mac = bytearray(zipped({"Zoe\u0308/01-exercises.ipynb": work("zoë")}))
-    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):  # as macOS writes it
-        struct.pack_into("<H", mac, mac.index(signature) + offset, 0)
-    take(bytes(mac))
-    assert "Zoë" in kept()
 
 
 def test_two_programs_do_not_meet(take, new_school):
