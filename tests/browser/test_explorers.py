@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import FloatRect, Locator, expect
 
+from tests.browser.steps import COUNT, expect_painted, run_again_and_again, sentence
+
 ONE_HEAD = "from course.explorers.one_head import explore_one_head\nexplore_one_head()"
 FIRST = "from course.explorers.first_slider import explore_first_slider\nexplore_first_slider()"
 
@@ -60,13 +62,9 @@ quiz([question("What do the weights of a query sum to?",
 """
 
 
-def sentence(output: Locator) -> Locator:
-    return output.locator(".mh-sentence")
-
-
 def plane(output: Locator) -> Locator:
     canvas = output.locator("canvas[data-pane=keys]")
-    expect(output.locator(".mh-canvas")).to_have_attribute("data-painted", re.compile("[1-9]"))
+    expect_painted(output)
     return canvas
 
 
@@ -173,27 +171,13 @@ MutationObserver.prototype.disconnect = function () {
 
 def test_running_the_cell_again_leaves_nothing_behind(page, write_notebook, console_errors):
     page.add_init_script(COUNT_OBSERVERS)
-    count = (
-        "import gc, ipywidgets, matplotlib.pyplot as plt\n"
-        "gc.collect()\n"
-        "print(len(ipywidgets.widgets.widget._instances), len(get_ipython().kernel.comm_manager"
-        ".comms), plt.get_fignums())"
-    )
-    notebook = write_notebook([ONE_HEAD, CHART, count])
+    notebook = write_notebook([ONE_HEAD, CHART, COUNT])
     notebook.run_all()
-    counts = set()
-    for _ in range(5):
-        for index in (0, 1):
-            notebook.run(index)
-        counts.add(notebook.run(2).text)
-    assert len(counts) == 1
-    assert counts.pop().endswith("[]\n")
+    output = run_again_and_again(notebook, explorers=2)
     expect(notebook.page.locator(".mh-canvas")).to_have_count(1)
-    expect(notebook.page.locator(".mh-panel")).to_have_count(2)
     page.wait_for_function("window.themeObservers.size === 1")
 
     # One press, one answer: earlier runs no longer listen.
-    output = notebook.output(0)
     plane(output).press("ArrowLeft")
     expect_query(output, "1.2", "1.2")
     assert console_errors == []

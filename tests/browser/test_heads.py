@@ -3,8 +3,11 @@
 from playwright.sync_api import Locator, expect
 
 from tests.browser.notebook import Notebook
-from tests.browser.test_lesson_01 import sentence
-from tests.browser.test_lesson_02 import COUNT
+from tests.browser.steps import (
+    COUNT,
+    run_again_and_again,
+    sentence,
+)
 
 EXPLORE = "from course.explorers.heads import explore_heads\nexplore_heads(output_projection=True)"
 
@@ -78,13 +81,7 @@ def test_the_last_of_many_quick_presses_wins(write_notebook):
 
 def test_running_it_again_leaves_nothing_behind(write_notebook, console_errors):
     notebook, output = open_explorer(write_notebook)
-    counts = set()
-    for _ in range(5):
-        notebook.run(0)
-        counts.add(notebook.run(1).text)
-    assert len(counts) == 1
-    assert counts.pop().endswith("[]\n")
-    expect(notebook.page.locator(".mh-panel")).to_have_count(1)
+    output = run_again_and_again(notebook)
     sliders(output)[0].press("ArrowLeft")
     expect(sentence(output)).to_contain_text("3 heads of d_k = 16: ")
     assert console_errors == []

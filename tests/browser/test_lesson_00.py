@@ -4,14 +4,10 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.notebook import Notebook
+from tests.browser.steps import index_of, output_of
 
 LESSON = "course/00-start-here.ipynb"
 SOLUTION = "def weighted_average(values, weights):\n    return (values * weights).sum(axis=-1)"
-
-
-def index_of(notebook: Notebook, cell_id: str) -> int:
-    return next(cell.index for cell in notebook.cells() if cell.id == cell_id)
 
 
 def test_the_lesson_as_a_newcomer_goes_through_it(open_notebook, outside_requests, console_errors):
@@ -21,11 +17,11 @@ def test_the_lesson_as_a_newcomer_goes_through_it(open_notebook, outside_request
     assert notebook.cells()[-2].id == "trouble"
     assert notebook.cell(index_of(notebook, "progress")).execution_count
 
-    environment = notebook.output(index_of(notebook, "environment-check"))
+    environment = output_of(notebook, "environment-check")
     expect(environment).to_contain_text("This page answers, so what you drag will move.")
     expect(environment).to_contain_text("Everything is here. You can begin.")
 
-    blend = notebook.output(index_of(notebook, "explore-blend"))
+    blend = output_of(notebook, "explore-blend")
     handle = blend.get_by_role("slider", name="α, the weight of cat")
     for _ in range(5):
         handle.press("ArrowRight")

@@ -5,56 +5,43 @@ import re
 from playwright.sync_api import Locator, expect
 
 from tests.browser.notebook import Notebook
-from tests.browser.test_lesson_01 import TOO_WIDE, index_of, run_to, sentence
+from tests.browser.steps import (
+    COUNT,
+    expect_accessible_and_narrow_enough,
+    expect_images,
+    index_of,
+    output_of,
+    predict,
+    run_again_and_again,
+    run_to,
+    run_whole_lesson,
+    sentence,
+    sources,
+)
 
 LESSON = "course/02-scaling.ipynb"
-
-COUNT = """
-import gc, ipywidgets, matplotlib.pyplot as plt
-gc.collect()
-print(len(ipywidgets.widgets.widget._instances),
-      len(get_ipython().kernel.comm_manager.comms), plt.get_fignums())
-"""
 
 
 def explorer(notebook: Notebook) -> Locator:
     """The output with the explorer, once both pictures stand there."""
     run_to(notebook, ["explore"])
-    output = notebook.output(index_of(notebook, "explore"))
+    output = output_of(notebook, "explore")
     for picture in output.locator("img").all():
         expect(picture).to_have_js_property("complete", True)
     return output
-
-
-def sources(output: Locator) -> list[str | None]:
-    return [picture.get_attribute("src") for picture in output.locator("img").all()]
 
 
 def test_the_lesson_runs_shows_everything_and_keeps_to_itself(
     open_notebook, outside_requests, console_errors
 ):
     notebook = open_notebook(LESSON)
-    assert notebook.run_all() == []
-
-    shown = notebook.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook")
-    expect(shown.locator(".mh-error:visible")).to_have_count(0)
-    expect(shown.locator("mjx-container").first).to_be_visible()
-    expect(shown.locator("mjx-merror")).to_have_count(0)
-    text = shown.locator(".jp-RenderedMarkdown:visible")
-    expect(text.get_by_text("$")).to_have_count(0)  # a formula left as it was typed
+    shown = run_whole_lesson(notebook)
 
     pictures = shown.locator(".mh-panel img")
     expect(pictures).to_have_count(5)
-    for picture in pictures.all():
-        assert picture.evaluate("image => image.naturalWidth") > 0
-        assert len(picture.get_attribute("alt") or "") > 60
+    expect_images(pictures.all())
 
-    assert notebook.axe_violations() == []
-    notebook.use_theme("JupyterLab Dark")
-    assert notebook.axe_violations() == []
-    notebook.page.set_viewport_size({"width": 1100, "height": 6000})
-    notebook.page.wait_for_timeout(1000)  # pictures follow the width of the page
-    assert notebook.page.evaluate(TOO_WIDE) == []
+    expect_accessible_and_narrow_enough(notebook)
     assert outside_requests == []
     assert console_errors == []
 
@@ -122,15 +109,8 @@ def test_running_the_explorer_again_leaves_nothing_behind(write_notebook, consol
     explore = "from course.explorers.scaling import explore_scaling\nexplore_scaling()"
     notebook = write_notebook([explore, COUNT])
     assert notebook.run_all() == []
-    counts = set()
-    for _ in range(5):
-        notebook.run(0)
-        counts.add(notebook.run(1).text)
-    assert len(counts) == 1
-    assert counts.pop().endswith("[]\n")
-    expect(notebook.page.locator(".mh-panel")).to_have_count(1)
+    output = run_again_and_again(notebook)
     expect(notebook.page.locator(".mh-panel img")).to_have_count(2)
-    output = notebook.output(0)
     output.get_by_role("slider").press("ArrowRight")  # one press, one answer
     expect(sentence(output)).to_contain_text("d_k = 2, ")
     assert console_errors == []
@@ -139,10 +119,7 @@ def test_running_the_explorer_again_leaves_nothing_behind(write_notebook, consol
 def test_a_prediction_is_taken_up(open_notebook):
     notebook = open_notebook(LESSON)
     run_to(notebook, ["first-scores", "ask-deviation"])
-    question = notebook.output(index_of(notebook, "ask-deviation"))
-    question.get_by_role("textbox").fill("16")
-    question.get_by_role("button", name="Record my prediction").click()
-    expect(question.locator(".mh-sentence")).to_contain_text("Recorded: 16.")
+    predict(notebook, "ask-deviation", "16")
     run_to(notebook, ["measure-deviation"])
     said = notebook.cell(index_of(notebook, "measure-deviation")).text
     assert "You predicted 16; measured: 4.0" in said

@@ -5,8 +5,21 @@ import re
 from playwright.sync_api import Locator, expect
 
 from tests.browser.notebook import Notebook
-from tests.browser.test_lesson_01 import TOO_WIDE, index_of, picture, run_to, sentence
-from tests.browser.test_lesson_02 import COUNT, sources
+from tests.browser.steps import (
+    COUNT,
+    expect_accessible_and_narrow_enough,
+    expect_images,
+    expect_painted,
+    index_of,
+    output_of,
+    picture,
+    predict,
+    run_again_and_again,
+    run_to,
+    run_whole_lesson,
+    sentence,
+    sources,
+)
 
 LESSON = "course/03-many-heads.ipynb"
 ALPHA_1 = "α of head 1, its weight for cat"
@@ -16,8 +29,8 @@ ALPHA_2 = "α of head 2, its weight for cat"
 def explorer(notebook: Notebook) -> Locator:
     """The output with the explorer, once its pictures stand there."""
     run_to(notebook, ["explore-targets"])
-    output = notebook.output(index_of(notebook, "explore-targets"))
-    expect(output.locator(".mh-canvas")).to_have_attribute("data-painted", re.compile("[1-9]"))
+    output = output_of(notebook, "explore-targets")
+    expect_painted(output)
     expect(output.locator("img")).to_have_js_property("complete", True)
     return output
 
@@ -26,30 +39,16 @@ def test_the_lesson_runs_shows_everything_and_keeps_to_itself(
     open_notebook, outside_requests, console_errors
 ):
     notebook = open_notebook(LESSON)
-    assert notebook.run_all() == []
-
-    shown = notebook.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook")
-    expect(shown.locator(".mh-error:visible")).to_have_count(0)
-    expect(shown.locator("mjx-container").first).to_be_visible()
-    expect(shown.locator("mjx-merror")).to_have_count(0)
-    text = shown.locator(".jp-RenderedMarkdown:visible")
-    expect(text.get_by_text("$")).to_have_count(0)  # a formula left as it was typed
+    run_whole_lesson(notebook)
 
     for cell_id in ("explore-targets", "picture-roles", "picture-singular", "picture-view"):
-        drawn = notebook.output(index_of(notebook, cell_id)).locator(".mh-panel img")
+        drawn = output_of(notebook, cell_id).locator(".mh-panel img")
         expect(drawn).to_have_count(1)
-        assert drawn.evaluate("image => image.naturalWidth") > 0
-        assert len(drawn.get_attribute("alt") or "") > 60
+        expect_images([drawn])
     for cell_id in ("explore-targets", "explore-heads", "picture-slice"):
-        canvas = notebook.output(index_of(notebook, cell_id)).locator(".mh-canvas")
-        expect(canvas).to_have_attribute("data-painted", re.compile("[1-9]"))
+        expect_painted(output_of(notebook, cell_id))
 
-    assert notebook.axe_violations() == []
-    notebook.use_theme("JupyterLab Dark")
-    assert notebook.axe_violations() == []
-    notebook.page.set_viewport_size({"width": 1100, "height": 6000})
-    notebook.page.wait_for_timeout(1000)  # pictures follow the width of the page
-    assert notebook.page.evaluate(TOO_WIDE) == []
+    expect_accessible_and_narrow_enough(notebook)
     assert outside_requests == []
     assert console_errors == []
 
@@ -94,14 +93,7 @@ def test_running_the_explorer_again_leaves_nothing_behind(write_notebook, consol
     explore = "from course.explorers.two_targets import explore_two_targets\nexplore_two_targets()"
     notebook = write_notebook([explore, COUNT])
     assert notebook.run_all() == []
-    counts = set()
-    for _ in range(5):
-        notebook.run(0)
-        counts.add(notebook.run(1).text)
-    assert len(counts) == 1
-    assert counts.pop().endswith("[]\n")
-    expect(notebook.page.locator(".mh-panel")).to_have_count(1)
-    output = notebook.output(0)
+    output = run_again_and_again(notebook)
     output.get_by_role("slider").press("ArrowLeft")  # one press, one answer
     expect(sentence(output)).to_contain_text("“cat” 0.95 and")
     assert console_errors == []
@@ -110,10 +102,7 @@ def test_running_the_explorer_again_leaves_nothing_behind(write_notebook, consol
 def test_a_prediction_is_taken_up(open_notebook):
     notebook = open_notebook(LESSON)
     run_to(notebook, ["two-words", "ask-one-head"])
-    question = notebook.output(index_of(notebook, "ask-one-head"))
-    question.get_by_role("textbox").fill("0.75")
-    question.get_by_role("button", name="Record my prediction").click()
-    expect(question.locator(".mh-sentence")).to_contain_text("Recorded: 0.75.")
+    predict(notebook, "ask-one-head", "0.75")
     run_to(notebook, ["measure-one-head"])
     said = notebook.cell(index_of(notebook, "measure-one-head")).text
     assert "You predicted 0.75; measured: 0.5" in said

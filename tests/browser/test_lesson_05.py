@@ -6,8 +6,19 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.notebook import Notebook
-from tests.browser.test_lesson_01 import TOO_WIDE, index_of, picture, run_to, sentence
-from tests.browser.test_lesson_02 import COUNT
+from tests.browser.steps import (
+    COUNT,
+    expect_accessible_and_narrow_enough,
+    expect_painted,
+    index_of,
+    output_of,
+    picture,
+    predict,
+    run_again_and_again,
+    run_to,
+    run_whole_lesson,
+    sentence,
+)
 
 LESSON = "course/05-masking.ipynb"
 EXPLORE = "from course.explorers.mask_painter import paint_mask\npaint_mask()"
@@ -15,7 +26,7 @@ EXPLORE = "from course.explorers.mask_painter import paint_mask\npaint_mask()"
 
 def mask(output: Locator) -> Locator:
     """The pane to paint, once it has been painted."""
-    expect(output.locator(".mh-canvas")).to_have_attribute("data-painted", re.compile("[1-9]"))
+    expect_painted(output)
     return output.locator("canvas[data-pane=mask]")
 
 
@@ -30,27 +41,14 @@ def test_the_lesson_runs_shows_everything_and_keeps_to_itself(
     open_notebook, outside_requests, console_errors
 ):
     notebook = open_notebook(LESSON)
-    assert notebook.run_all() == []
-
-    shown = notebook.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook")
-    expect(shown.locator(".mh-error:visible")).to_have_count(0)
-    expect(shown.locator("mjx-container").first).to_be_visible()
-    expect(shown.locator("mjx-merror")).to_have_count(0)
-    text = shown.locator(".jp-RenderedMarkdown:visible")
-    expect(text.get_by_text("$")).to_have_count(0)  # a formula left as it was typed
+    run_whole_lesson(notebook)
 
     for cell_id in ("picture-both", "explore", "picture-weights"):
-        canvas = notebook.output(index_of(notebook, cell_id)).locator(".mh-canvas")
-        expect(canvas).to_have_attribute("data-painted", re.compile("[1-9]"))
-    curves = notebook.output(index_of(notebook, "picture-loss")).locator("img")
+        expect_painted(output_of(notebook, cell_id))
+    curves = output_of(notebook, "picture-loss").locator("img")
     assert curves.evaluate("image => image.naturalWidth") > 0
 
-    assert notebook.axe_violations() == []
-    notebook.use_theme("JupyterLab Dark")
-    assert notebook.axe_violations() == []
-    notebook.page.set_viewport_size({"width": 1100, "height": 6000})
-    notebook.page.wait_for_timeout(1000)  # pictures follow the width of the page
-    assert notebook.page.evaluate(TOO_WIDE) == []
+    expect_accessible_and_narrow_enough(notebook)
     assert outside_requests == []
     assert console_errors == []
 
@@ -121,14 +119,7 @@ def test_a_quick_stroke_leaves_no_cell_out(painter, console_errors):
 
 
 def test_running_the_explorer_again_leaves_nothing_behind(painter, console_errors):
-    counts = set()
-    for _ in range(5):
-        painter.run(0)
-        counts.add(painter.run(1).text)
-    assert len(counts) == 1
-    assert counts.pop().endswith("[]\n")
-    expect(painter.page.locator(".mh-panel")).to_have_count(1)
-    output = painter.output(0)
+    output = run_again_and_again(painter)
     mask(output).press(" ")  # one press, one answer
     expect(sentence(output)).to_contain_text("“The” may no longer see “The”. 143 of 144")
     assert console_errors == []
@@ -137,10 +128,7 @@ def test_running_the_explorer_again_leaves_nothing_behind(painter, console_error
 def test_a_prediction_is_taken_up(open_notebook):
     notebook = open_notebook(LESSON)
     run_to(notebook, ["the-batch", "causal", "ask-open"])
-    question = notebook.output(index_of(notebook, "ask-open"))
-    question.get_by_role("textbox").fill("72")
-    question.get_by_role("button", name="Record my prediction").click()
-    expect(question.locator(".mh-sentence")).to_contain_text("Recorded: 72.")
+    predict(notebook, "ask-open", "72")
     run_to(notebook, ["measure-open"])
     said = notebook.cell(index_of(notebook, "measure-open")).text
     assert "You predicted 72; measured: 78." in said

@@ -5,11 +5,21 @@ import re
 from playwright.sync_api import Locator, expect
 
 from tests.browser.notebook import Notebook
-from tests.browser.test_lesson_01 import TOO_WIDE, index_of, picture, run_to, sentence
-from tests.browser.test_lesson_02 import COUNT
+from tests.browser.steps import (
+    COUNT,
+    expect_accessible_and_narrow_enough,
+    expect_painted,
+    index_of,
+    output_of,
+    picture,
+    predict,
+    run_again_and_again,
+    run_to,
+    run_whole_lesson,
+    sentence,
+)
 
 LESSON = "course/06-your-own-module.ipynb"
-PAINTED = re.compile("[1-9]")
 
 STOPS = """
 from torch import nn
@@ -29,8 +39,8 @@ inspect_module(Mine)
 def explorer(notebook: Notebook) -> Locator:
     """The output with the inspector, once its maps are painted."""
     run_to(notebook, ["explore"])
-    output = notebook.output(index_of(notebook, "explore"))
-    expect(output.locator(".mh-canvas")).to_have_attribute("data-painted", PAINTED)
+    output = output_of(notebook, "explore")
+    expect_painted(output)
     return output
 
 
@@ -38,24 +48,11 @@ def test_the_lesson_runs_shows_everything_and_keeps_to_itself(
     open_notebook, outside_requests, console_errors
 ):
     notebook = open_notebook(LESSON)
-    assert notebook.run_all() == []
-
-    shown = notebook.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook")
-    expect(shown.locator(".mh-error:visible")).to_have_count(0)
-    expect(shown.locator("mjx-container").first).to_be_visible()
-    expect(shown.locator("mjx-merror")).to_have_count(0)
-    text = shown.locator(".jp-RenderedMarkdown:visible")
-    expect(text.get_by_text("$")).to_have_count(0)  # a formula left as it was typed
+    run_whole_lesson(notebook)
     for cell in ("explore", "picture-dropout"):
-        canvas = notebook.output(index_of(notebook, cell)).locator(".mh-canvas")
-        expect(canvas).to_have_attribute("data-painted", PAINTED)
+        expect_painted(output_of(notebook, cell))
 
-    assert notebook.axe_violations() == []
-    notebook.use_theme("JupyterLab Dark")
-    assert notebook.axe_violations() == []
-    notebook.page.set_viewport_size({"width": 1100, "height": 6000})
-    notebook.page.wait_for_timeout(1000)  # pictures follow the width of the page
-    assert notebook.page.evaluate(TOO_WIDE) == []
+    expect_accessible_and_narrow_enough(notebook)
     assert outside_requests == []
     assert console_errors == []
 
@@ -125,14 +122,7 @@ def test_running_the_inspector_again_leaves_nothing_behind(write_notebook, conso
     explore = "from course.explorers.module_inspector import inspect_module\ninspect_module()"
     notebook = write_notebook([explore, COUNT])
     assert notebook.run_all() == []
-    counts = set()
-    for _ in range(5):
-        notebook.run(0)
-        counts.add(notebook.run(1).text)
-    assert len(counts) == 1
-    assert counts.pop().endswith("[]\n")
-    expect(notebook.page.locator(".mh-panel")).to_have_count(1)
-    output = notebook.output(0)
+    output = run_again_and_again(notebook)
     output.get_by_role("slider", name="Heads").press("ArrowRight")  # one press, one answer
     expect(sentence(output)).to_contain_text("3 heads of d_k = 8, ")
     assert console_errors == []
@@ -141,10 +131,7 @@ def test_running_the_inspector_again_leaves_nothing_behind(write_notebook, conso
 def test_a_prediction_is_taken_up(open_notebook):
     notebook = open_notebook(LESSON)
     run_to(notebook, ["one-head", "linear-code", "list-of-heads", "ask-list", "ask-parameters"])
-    question = notebook.output(index_of(notebook, "ask-parameters"))
-    question.get_by_role("textbox").fill("288")
-    question.get_by_role("button", name="Record my prediction").click()
-    expect(question.locator(".mh-sentence")).to_contain_text("Recorded: 288.")
+    predict(notebook, "ask-parameters", "288")
     run_to(notebook, ["run-forward"])
     said = notebook.cell(index_of(notebook, "run-forward")).text
     assert "You predicted 288; measured: 288. As you predicted." in said

@@ -6,9 +6,7 @@ import pytest
 
 from tests.repository import ROOT, committed_files, read_committed
 
-HOME_FOLDER = re.compile(
-    rb"(?<![\w.])/home/\w+/|(?<![\w.])/Users/\w+/|(?<![\w.])/root/\w|[A-Z]:\\+Users\\+\w"
-)
+HOME_FOLDER = re.compile(rb"(?<![\w.])/(?:(?:home|Users)/\w+/|root/\w)|[A-Z]:\\+Users\\+\w")
 HERE = f"{ROOT}/".encode()
 
 
