@@ -1,4 +1,3 @@
-import gc
 import re
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 import torch
 
 from course.attention.one_head import attention, dot_product_scores
-from course.explorers import panel as panel_module
 from course.explorers.accessibility import NumberField, names_of, number_field, radio, slider
 from course.explorers.canvas import Canvas, Cell, Grid, Plane
 from course.explorers.chart import Chart
@@ -137,43 +135,6 @@ def test_sliders_are_whole_when_their_ends_are() -> None:
     assert isinstance(slider("heads", 1, 8), ipywidgets.IntSlider)
     assert isinstance(slider("α", 0.0, 1.0, step=0.05), ipywidgets.FloatSlider)
     assert isinstance(slider("α", 0, 1, step=0.05), ipywidgets.FloatSlider)
-
-
-class FakeShell:
-    def __init__(self) -> None:
-        self.parent: dict[str, Any] = {}
-
-    def get_parent(self) -> dict[str, Any]:
-        return self.parent
-
-    def run(self, cell: str, message: str) -> None:
-        self.parent = {"metadata": {"cellId": cell}, "header": {"msg_id": message}}
-
-
-def test_running_a_cell_again_leaves_no_widgets_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    shell = FakeShell()
-    monkeypatch.setattr(panel_module, "get_ipython", lambda: shell)
-    instances = ipywidgets.widgets.widget._instances
-    counts = []
-    for run in range(5):
-        shell.run("cell 1", f"run {run}")
-        kept = explore_one_head()
-        explore_first_slider()  # two in one cell
-        gc.collect()
-        counts.append(len(instances))
-    assert len(set(counts)) == 1
-    shell.run("cell 2", "another run")
-    explore_first_slider()
-    assert kept.comm is not None  # another cell leaves it alone
-    assert plt.get_fignums() == []
-
-
-def test_where_no_cell_is_known_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    shell = FakeShell()
-    monkeypatch.setattr(panel_module, "get_ipython", lambda: shell)
-    first = explore_first_slider()
-    explore_first_slider()
-    assert first.comm is not None
 
 
 def test_a_panel_leaves_a_picture_and_its_sentence_where_widgets_do_not_run() -> None:

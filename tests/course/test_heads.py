@@ -1,10 +1,6 @@
-import gc
 import re
-import weakref
 from typing import Any
 
-import ipywidgets
-import matplotlib.pyplot as plt
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -15,7 +11,6 @@ from course.attention.functional import (
     scaled_dot_product_attention,
 )
 from course.explorers import heads as heads_module
-from course.explorers import panel as panel_module
 from course.explorers.accessibility import names_of
 from course.explorers.budget import BLEU, explore_budget
 from course.explorers.canvas import Canvas
@@ -227,28 +222,3 @@ def test_the_dial_says_what_the_paper_reports() -> None:
     assert said[1].endswith("0.9 less.")
     assert said[16].endswith("the best of these.")
     assert panel.voice.error == ""
-
-
-class FakeShell:
-    def __init__(self) -> None:
-        self.parent: dict[str, Any] = {}
-
-    def get_parent(self) -> dict[str, Any]:
-        return self.parent
-
-
-@pytest.mark.parametrize("explore", [explore_heads, explore_budget])
-def test_running_the_cell_again_leaves_nothing_behind(
-    explore: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shell = FakeShell()
-    monkeypatch.setattr(panel_module, "get_ipython", lambda: shell)
-    counts, panels = set(), []
-    for run in range(5):
-        shell.parent = {"metadata": {"cellId": "explore"}, "header": {"msg_id": f"run {run}"}}
-        panels.append(weakref.ref(explore()))
-        gc.collect()
-        counts.add(len(ipywidgets.widgets.widget._instances))
-    assert len(counts) == 1
-    assert [panel() is not None for panel in panels] == [False] * 4 + [True]
-    assert plt.get_fignums() == []

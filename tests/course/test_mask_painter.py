@@ -1,18 +1,13 @@
-import gc
 import math
 import re
-import weakref
 from typing import Any
 
-import ipywidgets
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from course.attention.functional import causal_mask, masked_softmax
-from course.explorers import panel as panel_module
 from course.explorers.accessibility import names_of
 from course.explorers.canvas import Canvas
 from course.explorers.mask_painter import (
@@ -243,28 +238,6 @@ def test_every_control_has_a_name_and_there_is_a_still(controls: Controls) -> No
     still = controls.panel._repr_mimebundle_()["text/html"]
     assert still.count("<svg") == 2
     assert "144 of 144 cells are open" in still
-
-
-class FakeShell:
-    def __init__(self) -> None:
-        self.parent: dict[str, Any] = {}
-
-    def get_parent(self) -> dict[str, Any]:
-        return self.parent
-
-
-def test_running_the_cell_again_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    shell = FakeShell()
-    monkeypatch.setattr(panel_module, "get_ipython", lambda: shell)
-    counts, panels = set(), []
-    for run in range(5):
-        shell.parent = {"metadata": {"cellId": "explore"}, "header": {"msg_id": f"run {run}"}}
-        panels.append(weakref.ref(paint_mask()))
-        gc.collect()
-        counts.add(len(ipywidgets.widgets.widget._instances))
-    assert len(counts) == 1
-    assert [panel() is not None for panel in panels] == [False] * 4 + [True]
-    assert plt.get_fignums() == []
 
 
 # The language of the lesson

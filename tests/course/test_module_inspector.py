@@ -1,10 +1,6 @@
-import gc
 import re
-import weakref
 from typing import Any
 
-import ipywidgets
-import matplotlib.pyplot as plt
 import pytest
 import torch
 from torch import Tensor, nn
@@ -14,7 +10,6 @@ from course.attention.functional import count_parameters
 from course.attention.module import MultiHeadAttention, MultiHeadSelfAttention
 from course.devices import available_devices, milliseconds, wait_for
 from course.explorers import module_inspector
-from course.explorers import panel as panel_module
 from course.explorers.accessibility import names_of
 from course.explorers.module_inspector import SIZES, inspect_module
 from course.explorers.module_run import SENTENCE, Run, Step, axes_of, run_module
@@ -372,28 +367,3 @@ def test_the_picker_runs_on_every_device(device: str) -> None:
     shown.device.value = device
     assert shown.error == ""
     assert [name for _, name in shown.device.options] == available_devices()
-
-
-# Leaving nothing behind
-
-
-class FakeShell:
-    def __init__(self) -> None:
-        self.parent: dict[str, Any] = {}
-
-    def get_parent(self) -> dict[str, Any]:
-        return self.parent
-
-
-def test_running_the_cell_again_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    shell = FakeShell()
-    monkeypatch.setattr(panel_module, "get_ipython", lambda: shell)
-    counts, panels = set(), []
-    for run in range(5):
-        shell.parent = {"metadata": {"cellId": "explore"}, "header": {"msg_id": f"run {run}"}}
-        panels.append(weakref.ref(inspect_module()))
-        gc.collect()
-        counts.add(len(ipywidgets.widgets.widget._instances))
-    assert len(counts) == 1
-    assert [panel() is not None for panel in panels] == [False] * 4 + [True]
-    assert plt.get_fignums() == []

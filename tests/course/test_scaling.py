@@ -1,16 +1,10 @@
-import gc
 import math
 import re
-import weakref
-from typing import Any
 
-import ipywidgets
-import matplotlib.pyplot as plt
 import pytest
 import torch
 
 from course.attention.functional import attention_entropy, softmax_jacobian
-from course.explorers import panel as panel_module
 from course.explorers import scaling
 from course.explorers.accessibility import names_of
 from course.explorers.panel import Panel
@@ -174,25 +168,3 @@ def test_an_error_stands_in_the_panel(controls: Controls, monkeypatch: pytest.Mo
     monkeypatch.setattr(scaling, "draw", lambda seed: 1 / 0)
     controls.again.click()
     assert controls.panel.voice.error == "ZeroDivisionError: division by zero"
-
-
-class FakeShell:
-    def __init__(self) -> None:
-        self.parent: dict[str, Any] = {}
-
-    def get_parent(self) -> dict[str, Any]:
-        return self.parent
-
-
-def test_running_the_cell_again_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    shell = FakeShell()
-    monkeypatch.setattr(panel_module, "get_ipython", lambda: shell)
-    counts, panels = set(), []
-    for run in range(5):
-        shell.parent = {"metadata": {"cellId": "explore"}, "header": {"msg_id": f"run {run}"}}
-        panels.append(weakref.ref(explore_scaling()))
-        gc.collect()
-        counts.add(len(ipywidgets.widgets.widget._instances))
-    assert len(counts) == 1
-    assert [panel() is not None for panel in panels] == [False] * 4 + [True]
-    assert plt.get_fignums() == []
