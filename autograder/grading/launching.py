@@ -97,7 +97,7 @@ def start_runner() -> Iterator[Unconfined]:
                 [sys.executable, "-m", "autograder.running", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 cwd=work,
-                env=environment(home),
+                env=environment(home, Path(autograder.__file__).resolve().parents[1]),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=complaints,
@@ -114,11 +114,14 @@ def start_runner() -> Iterator[Unconfined]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def environment(home: Path) -> dict[str, str]:
-    """The whole environment of the runner; nothing of the grader's own is handed on."""
+def environment(home: Path, packages: Path) -> dict[str, str]:
+    """The whole environment of student code; nothing of the grader's own is handed on.
+
+    packages: the folder from which `autograder` is imported.
+    """
     return {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"]),
-        "PYTHONPATH": str(Path(autograder.__file__).resolve().parents[1]),
+        "PYTHONPATH": str(packages),
         "PYTHONHASHSEED": "0",  # the order of a set does not decide a mark
         "PYTHONDONTWRITEBYTECODE": "1",
         "HOME": str(home),

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import nbformat
 from nbformat.notebooknode import NotebookNode
@@ -24,7 +24,7 @@ from autograder.grading.outputs import (
 )
 from autograder.grading.repairing import CHECK, Known, defines, known_cells, repair
 from autograder.grading.sandbox import Allowance
-from autograder.grading.working_out import Answer, Task, work
+from autograder.grading.working_out import Task, work
 from autograder.rendering import to_html
 
 KEY = "many_heads"  # our corner of a notebook's metadata, and of nbconvert's resources
@@ -116,9 +116,6 @@ class Judge(NbGraderPreprocessor):
         config=True
     )
 
-    answers: ClassVar[dict[Task, Answer]] = {}
-    """What was worked out beforehand, elsewhere; whoever puts it here takes it out again."""
-
     def task(self, nb: NotebookNode, seed: int) -> Task:
         """What there is to run and judge in a sanitized notebook. Raises UnknownExercise."""
         code = _code(nb)
@@ -138,17 +135,16 @@ class Judge(NbGraderPreprocessor):
         UnknownExercise when a check cell of the assignment names no exercise: faults of
         ours, and nobody's zero.
         """
-        state = nb.metadata[KEY]
-        seed = state.setdefault("seed", secrets.randbits(62))
+        problem = nb.metadata[KEY]["problem"]
+        seed = secrets.randbits(62)
         code = _code(nb)
         checks = {id(cell): _exercise_of(cell) for cell in code if _is_check(cell)}
         for cell in code:
             cell.outputs = [_number(0.0)] if id(cell) in checks else []
-        if state["problem"]:
-            verdicts = {e.name: failed(e, state["problem"]) for e in checks.values()}
+        if problem:
+            verdicts = {e.name: failed(e, problem) for e in checks.values()}
         else:
-            task = self.task(nb, seed)
-            answer = self.answers.get(task) or work(task)
+            answer = work(self.task(nb, seed))
             for cell, run in zip(code, answer.runs, strict=True):
                 if id(cell) not in checks:
                     _show(cell, run)

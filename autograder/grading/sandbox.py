@@ -24,7 +24,7 @@ from typing import IO, Any
 import autograder
 from autograder.confining import ARCHITECTURES
 from autograder.grading.driving import RunnerFault
-from autograder.grading.launching import ONE_THREAD
+from autograder.grading.launching import environment
 from autograder.running import BESIDE_STUDENT_CODE
 
 PACKAGES = "/opt/many-heads"  # where the part of `autograder` lies that runs beside student code
@@ -165,7 +165,8 @@ class Child:
 
     def ended(self) -> int | None:
         """How it ended, once it has closed its end of the connection."""
-        return self._wait(2) if self._wait(2) is not None else self.kill()
+        code = self._wait(2)
+        return self.kill() if code is None else code
 
     @property
     def hit(self) -> str:
@@ -206,30 +207,10 @@ def confined() -> list[str]:
     for kind in ("ipc", "pid", "net", "uts", "cgroup-try"):
         command.append(f"--unshare-{kind}")
     command += ["--hostname", "sandbox", "--clearenv"]
-    for name, value in environment().items():
+    for name, value in environment(Path("/tmp"), Path(PACKAGES)).items():
         command += ["--setenv", name, value]
     command += ["--perms", "1777", "--tmpfs", "/tmp", "--proc", "/proc", "--dev", "/dev"]
     return [*command, *_files(), "--remount-ro", "/dev", "--remount-ro", "/", "--"]
-
-
-def environment() -> dict[str, str]:
-    """The whole environment inside; nothing of the grader's own is handed on."""
-    return {
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"]),
-        "PYTHONPATH": PACKAGES,
-        "PYTHONHASHSEED": "0",  # the order of a set does not decide a mark
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "HOME": "/tmp",
-        "TMPDIR": "/tmp",
-        "IPYTHONDIR": "/tmp/ipython",
-        "MANY_HEADS_HOME": "/tmp/many-heads",
-        "MPLCONFIGDIR": "/tmp/matplotlib",
-        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        "LANG": "C.UTF-8",
-        "TERM": "dumb",
-        "NBGRADER_EXECUTION": "autograde",
-        **dict.fromkeys(ONE_THREAD, "1"),
-    }
 
 
 def _kept() -> dict[str, str]:

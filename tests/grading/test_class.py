@@ -265,7 +265,7 @@ def test_a_fault_of_ours_is_nobodys_zero(new_school, monkeypatch):
     new_school.hand_in("ada", solved())
     with monkeypatch.context() as patch:
         patch.setattr("autograder.grading.working_out._here", threading.local())
-        patch.setattr("autograder.grading.sandbox.environment", lambda: {"PYTHONHOME": "/no"})
+        patch.setattr("autograder.grading.sandbox.environment", lambda *_: {"PYTHONHOME": "/no"})
         (result,) = new_school.grade().values()
     assert "does not start" in result.fault
     row = marks(new_school)["ada", "softmax"]
