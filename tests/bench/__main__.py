@@ -24,4 +24,5 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    names, sys.argv[1:] = sys.argv[1:], []  # a benchmark's own options are not meant here
+    sys.exit(main(names))

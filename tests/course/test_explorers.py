@@ -1,7 +1,9 @@
+import io
 import re
 from typing import Any
 
 import ipywidgets
+import matplotlib.image
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import torch
 from course.attention.one_head import attention, dot_product_scores
 from course.explorers.accessibility import NumberField, names_of, number_field, radio, slider
 from course.explorers.canvas import Canvas, Cell, Grid, Plane
-from course.explorers.chart import Chart
+from course.explorers.chart import Chart, png
 from course.explorers.first_slider import explore_first_slider
 from course.explorers.geometry import outline_of
 from course.explorers.one_head import explore_one_head
@@ -280,6 +282,12 @@ def test_the_first_slider_says_what_it_mixes() -> None:
 
 
 # The chart
+
+
+def test_a_picture_holds_its_pixels() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (7, 5, 3), dtype=np.uint8)
+    found = matplotlib.image.imread(io.BytesIO(png(pixels)), format="png")
+    assert np.array_equal(np.round(255 * found), pixels)
 
 
 def test_the_chart_redraws_what_changes_and_opens_no_figure() -> None:
