@@ -1,6 +1,7 @@
 """What the commands share: their exit codes, their troubles, and which folder is meant."""
 
 import difflib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,12 @@ class Trouble(click.ClickException):
     def __init__(self, text: str, exit_code: int = BROKEN) -> None:
         super().__init__(text)
         vars(self)["exit_code"] = exit_code  # click declares it for the class
+
+
+def cores() -> int:
+    """The processor cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # which not every system has
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def the_project() -> "Project":

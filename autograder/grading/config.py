@@ -14,20 +14,19 @@ TEMPLATES = Path(__file__).parent / "templates"
 OURS = "autograder.grading"
 THEIRS = "nbgrader.preprocessors"
 
+# Without nbgrader's CheckCellMetadata: after Sanitize every label is as the gradebook has it.
 SANITIZE = [
     f"{OURS}.preprocessors.Sanitize",
     f"{THEIRS}.ClearOutput",
     f"{THEIRS}.DeduplicateIds",
     f"{THEIRS}.OverwriteKernelspec",
     f"{THEIRS}.OverwriteCells",
-    f"{THEIRS}.CheckCellMetadata",
 ]
 AUTOGRADE = [
     f"{OURS}.preprocessors.Judge",
     f"{THEIRS}.LimitOutput",
-    f"{THEIRS}.SaveAutoGrades",
+    f"{OURS}.saving.SaveGrades",
     f"{THEIRS}.AssignLatePenalties",
-    f"{THEIRS}.CheckCellMetadata",
     f"{OURS}.keeping.SaveRecord",
 ]
 
@@ -57,6 +56,7 @@ def _plug_in(c: Any) -> None:
     c.Autograde.autograde_preprocessors = list(AUTOGRADE)
     c.Autograde.post_convert_hook = f"{OURS}.keeping.finish"
     c.OverwriteCells.add_missing_cells = True
+    c.GenerateFeedback.exporter_class = f"{OURS}.feedback_pages.FeedbackExporter"
     # Pages for students and instructors ask nothing of the network: formulas stay as typed.
     theirs = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
     c.HTMLExporter.extra_template_basedirs = [str(TEMPLATES), str(theirs)]

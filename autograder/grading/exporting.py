@@ -22,6 +22,7 @@ from autograder.grading.reading import Unreadable, read_notebook
 from autograder.grading.records import path_of, read
 from autograder.grading.sandbox import why_not
 from autograder.grading.submissions import hash_of, read_timestamp
+from autograder.grading.working_out import beforehand
 
 
 class SubmissionExporter(NotebookExporter):
@@ -38,7 +39,8 @@ class SubmissionExporter(NotebookExporter):
         super().__init__(*args, **more)
         converter: Any = self.parent
         self._courses: CourseDirectory = converter.coursedir
-        reason = "" if Judge(parent=self).trust_submissions else why_not()
+        confined = not Judge(parent=self).trust_submissions and beforehand.get() is None
+        reason = why_not() if confined else ""
         if reason:
             self._stop(reason)
         assignment = self._courses.assignment_id

@@ -145,6 +145,8 @@ def _label(cell: NotebookNode, known: Known) -> None:
         fresh.id = cell.id
         cell.clear()
         cell.update(fresh)
+    if known.locked:
+        cell.source = known.source
     cell.metadata["nbgrader"] = nbformat.from_dict(known.label)
 
 

@@ -4,18 +4,31 @@
 another machine; what nbgrader has to store is stored by one process alone.
 """
 
+import contextlib
 import threading
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from autograder import exercises
 from autograder.expecting import make_cases
-from autograder.grading.driving import CellRun, CheckCell, CodeCell, Limits, Start, drive
+from autograder.grading.driving import (
+    CellRun,
+    CheckCell,
+    CodeCell,
+    Limits,
+    RunnerFault,
+    Start,
+    drive,
+)
 from autograder.grading.launching import start_runner
 from autograder.grading.marking import judge_runs
 from autograder.grading.outputs import clean_outputs
 from autograder.grading.sandbox import Allowance, Worker
 from autograder.verdicts import Verdict
+
+SEED_BITS = 62
+USERS = 5000  # as root, workers that run at the same time are different users
 
 Piece = CodeCell | str
 """A cell to run, or the name of the exercise whose check stands there."""
@@ -45,6 +58,22 @@ class Answer:
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Done:
+    """What was worked out for a submission.
+
+    seed: what its inputs were made from. task: what was run, or None when nothing could be.
+    """
+
+    seed: int
+    task: Task | None = None
+    answer: Answer = field(default_factory=lambda: Answer(()))
+
+
+beforehand: ContextVar[Done | None] = ContextVar("beforehand", default=None)
+"""What was worked out elsewhere for the submission that is being stored."""
+
+_judging = threading.Lock()  # who observes declared mistakes watches torch, for all threads
 _here = threading.local()  # a worker serves one submission at a time, so each thread has its own
 
 
@@ -60,10 +89,17 @@ def work(task: Task) -> Answer:
     checks = {p: run for p, run in zip(task.pieces, runs, strict=True) if isinstance(p, str)}
     for run in runs:
         run.outputs = clean_outputs(run.outputs)
-    verdicts = judge_runs(checks, asked, task.seed, reasons(task, runs))
+    with _judging:
+        verdicts = judge_runs(checks, asked, task.seed, reasons(task, runs))
     for run in runs:
         run.observations = None  # judged, and large
     return Answer(runs, verdicts)
+
+
+def warm_up(allowance: Allowance | None) -> None:
+    """Start what `work` will need, while nobody waits. What goes wrong is said by `work`."""
+    with contextlib.suppress(RunnerFault):
+        _start(allowance)
 
 
 def _start(allowance: Allowance | None) -> Start:
@@ -73,7 +109,7 @@ def _start(allowance: Allowance | None) -> Start:
     if worker is None or not worker.alive() or worker.allowance != allowance:
         if worker is not None:
             worker.close()
-        worker = _here.worker = Worker(allowance, number=threading.get_ident() % 1000)
+        worker = _here.worker = Worker(allowance, number=threading.get_native_id() % USERS)
     return worker.start_runner
 
 

@@ -1,0 +1,240 @@
+"""Several submissions at a time: on processes of this machine, or on a Dask cluster.
+
+What takes time, running and judging, is sent away as plain data and comes back as plain data.
+Storing stays with one process: the gradebook has one writer.
+"""
+
+import contextlib
+import ctypes
+import multiprocessing
+import platform
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from autograder.grading.driving import Limits, RunnerFault
+from autograder.grading.preparing import prepare, task_of
+from autograder.grading.reading import Unreadable, read_notebook
+from autograder.grading.repairing import Known
+from autograder.grading.sandbox import Allowance
+from autograder.grading.working_out import Done, warm_up, work
+
+TRIES = 3  # times that a submission is sent out before it is given up
+PR_SET_PDEATHSIG = 1  # of Linux's prctl
+
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was handed in, and all that is needed to work it out.
+
+    known: the labelled cells of its assignment. seed: what the inputs are made from.
+    allowance: None to run student code without the sandbox.
+    """
+
+    data: bytes
+    known: tuple[Known, ...]
+    seed: int
+    limits: Limits
+    allowance: Allowance | None
+
+
+def fulfil(request: Request) -> Done:
+    """Read, repair, run and judge; where nothing can be run, without a task, which is no fault.
+
+    Raises RunnerFault, NoSandbox, UnknownExercise.
+    """
+    nothing = Done(request.seed)
+    try:
+        notebook = read_notebook(request.data)
+    except Unreadable:
+        return nothing
+    problem, _ = prepare(notebook, request.known)
+    if problem:
+        return nothing
+    task = task_of(notebook, request.seed, request.limits, request.allowance)
+    return Done(request.seed, task, work(task))
+
+
+def fulfil_elsewhere(request: Request) -> Done:
+    """`fulfil`, on a machine that has a name."""
+    try:
+        return fulfil(request)
+    except RunnerFault as fault:
+        raise type(fault)(f"On the machine {platform.node()}: {fault}") from fault
+
+
+class Lost(RuntimeError):
+    """The processes that worked on a submission ended, time and again."""
+
+
+@dataclass
+class _Sent(Generic[Key]):
+    key: Key
+    request: Request
+    tries: int = 0
+
+
+class Crew(Generic[Key]):
+    """Works out submissions elsewhere, and gives the answers in the order in which they come.
+
+    start: makes the executor, and again when its processes have died. room: how many
+    submissions are sent out at a time. function: what is done with a request there.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], Executor],
+        room: int,
+        function: Callable[[Request], Done] = fulfil,
+    ) -> None:
+        self._start, self._room, self._function = start, room, function
+        self._executor: Executor | None = None
+        self._sent: dict[Future[Done], _Sent[Key]] = {}
+        self._suspects: deque[_Sent[Key]] = deque()
+
+    def submit(self, key: Key, request: Request) -> None:
+        """Send a request out."""
+        self._send(_Sent(key, request))
+
+    @property
+    def full(self) -> bool:
+        """Whether `next` should be asked before more is sent out."""
+        return len(self._sent) + len(self._suspects) >= self._room
+
+    @property
+    def busy(self) -> bool:
+        """Whether answers are to come."""
+        return bool(self._sent or self._suspects)
+
+    def next(self) -> tuple[Key, Done | Exception]:
+        """Wait for an answer: whose it is, and what came of it."""
+        while True:
+            if not self._sent:
+                # One of these may have brought the processes down: each goes alone.
+                self._send(self._suspects.popleft())
+            ended, _ = wait(self._sent, return_when=FIRST_COMPLETED)
+            future = next(iter(ended))
+            sent = self._sent.pop(future)
+            try:
+                return sent.key, future.result()
+            except BrokenExecutor:
+                self._broken(sent)
+                if sent.tries >= TRIES:
+                    self._suspects.remove(sent)
+                    why = f"The process that worked on it ended {TRIES} times. Is memory short?"
+                    return sent.key, Lost(why)
+            except Exception as error:
+                return sent.key, error
+
+    def _send(self, sent: _Sent[Key]) -> None:
+        sent.tries += 1
+        while True:
+            if self._executor is None:
+                self._executor = self._start()
+            try:
+                self._sent[self._executor.submit(self._function, sent.request)] = sent
+                return
+            except BrokenExecutor:
+                self._broken()
+
+    def _broken(self, *more: _Sent[Key]) -> None:
+        """Start afresh; what was under way is tried again."""
+        self._suspects.extend([*more, *self._sent.values()])
+        self._sent.clear()
+        self._stop()
+
+    def _stop(self) -> None:
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.shutdown(wait=False)
+
+    def close(self) -> None:
+        """Let go of everything that is still under way."""
+        self._sent.clear()
+        self._suspects.clear()
+        self._stop()
+
+
+@contextlib.contextmanager
+def processes(jobs: int, allowance: Allowance | None) -> Iterator[Crew[Any]]:
+    """A crew of processes on this machine; at the end of the block they are gone.
+
+    jobs: how many. allowance: that of the submissions to come, so that sandboxes start early.
+    """
+    before = set(multiprocessing.active_children())
+
+    def start() -> Executor:
+        return ProcessPoolExecutor(
+            jobs,
+            # Not forked: a fork of a process with threads, as torch has them, may hang.
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_begin,
+            initargs=(allowance,),
+        )
+
+    crew: Crew[Any] = Crew(start, room=2 * jobs)
+    try:
+        yield crew
+    finally:
+        idle = not crew.busy
+        crew.close()
+        for process in set(multiprocessing.active_children()) - before:
+            if not idle:  # what it works on may take minutes, and nobody waits for it
+                process.terminate()
+            process.join()
+
+
+def _begin(allowance: Allowance | None) -> None:
+    with contextlib.suppress(OSError, AttributeError):  # elsewhere than on Linux
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to answer
+    warm_up(allowance)
+
+
+class NoCluster(RuntimeError):
+    """There is no Dask scheduler at an address, or no worker."""
+
+
+@contextlib.contextmanager
+def cluster(address: str) -> Iterator[Crew[Any]]:
+    """A crew on the workers of a Dask cluster, whose scheduler is at an address.
+
+    A worker that is lost loses nothing: Dask sends its submissions to another one. Workers need
+    this package and what it asks for; a machine without bubblewrap refuses by itself.
+    Raises NoCluster.
+    """
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=10, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise NoCluster(
+            f"There is no Dask scheduler at {address} ({error}). Start one with `dask scheduler`, "
+            "and workers with `dask worker ADDRESS`, or grade here with --jobs."
+        ) from error
+    with client:
+        threads = sum(client.nthreads().values())
+        if not threads:
+            raise NoCluster(
+                f"The scheduler at {address} has no workers. Start some with "
+                f"`dask worker {address}` on the machines that shall do the work."
+            )
+        crew: Crew[Any] = Crew(
+            lambda: client.get_executor(pure=False), 2 * threads, fulfil_elsewhere
+        )
+        try:
+            yield crew
+        finally:
+            crew.close()
