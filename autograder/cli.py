@@ -8,21 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autograder.appealing import explain
 from autograder.commanding import (
     BROKEN,
+    USAGE,
     Trouble,
     chosen_of,
     classroom_option,
+    cores,
     the_classroom,
     the_project,
 )
 from autograder.exchanging import collect, export
+from autograder.informing import report, student_edition
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from autograder.grading.batch import Graded
     from autograder.grading.places import Classroom, Project
+
+# jsonschema loads, where it finds one, a grammar of web addresses that takes seconds to build
+# and that no notebook needs. For this program, and the processes that it starts, there is none.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 GRADING_MISSING = (
     "Grading needs packages that are not installed here ({error}). Install them with "
@@ -81,27 +89,43 @@ def build(check: bool) -> None:
 @click.argument("assignments", nargs=-1)
 @classroom_option
 @click.option("--regrade", is_flag=True, help="Also grade what has not changed since last time.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="How many submissions are run at a time [default: one per processor core].",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Run them on a Dask cluster instead, such as tcp://10.0.0.5:8786.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option("--trust-submissions", is_flag=True, help="Run student code without the sandbox.")
 def grade(
     assignments: Sequence[str],
     classroom: Path | None,
     regrade: bool,
+    jobs: int | None,
+    scheduler: str | None,
     as_json: bool,
     trust_submissions: bool,
 ) -> None:
     """Grade what was handed in: DIR/submitted/STUDENT/ASSIGNMENT/*.ipynb.
 
-    Writes DIR/gradebook.db and DIR/marks.csv. The exit code is 0 when every submission was
-    graded, 1 when something of ours stood in the way, 2 for wrong usage.
+    Writes DIR/gradebook.db and DIR/marks.csv. What has been graded stands, however the program
+    ends; run again, it goes on from there. The exit code is 0 when every submission was graded,
+    1 when something of ours stood in the way, 2 for wrong usage.
     """
+    if jobs and scheduler:
+        raise Trouble("--jobs is for this machine, --scheduler for a cluster: choose one.", USAGE)
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
     from autograder.grading.batch import grade as grade_class
     from autograder.grading.batch import submissions_of
     from autograder.grading.locking import AlreadyGrading
     from autograder.grading.sandbox import NoSandbox
+    from autograder.grading.workers import NoCluster
 
     project = the_project()
     chosen = chosen_of(project, assignments)
@@ -112,7 +136,14 @@ def grade(
     # Beside JSON these go to stderr: nobody shall be forgotten.
     aside = Console(soft_wrap=True, highlight=False, stderr=True) if as_json else console
     _say_what_is_not_graded(aside, room, project)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+    columns = (
+        *Progress.get_default_columns()[:-1],
+        MofNCompleteColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         task = progress.add_task("Grading", total=len(waiting))
 
         def report(graded: "Graded") -> None:
@@ -124,11 +155,13 @@ def grade(
                 project,
                 room,
                 chosen,
+                jobs=min(jobs or cores(), max(len(waiting), 1)),
+                scheduler=scheduler or "",
                 trust_submissions=trust_submissions,
                 regrade=regrade,
                 report=report,
             )
-        except (AlreadyGrading, NoSandbox) as refusal:
+        except (AlreadyGrading, NoSandbox, NoCluster) as refusal:
             raise Trouble(str(refusal)) from refusal
     if as_json:
         click.echo(json.dumps([_as_json(graded) for graded in results], indent=1))
@@ -244,6 +277,9 @@ def doctor() -> None:
 
 main.add_command(collect)
 main.add_command(export)
+main.add_command(explain)
+main.add_command(report)
+main.add_command(student_edition)
 
 if __name__ == "__main__":
     main()

@@ -14,14 +14,9 @@ TEMPLATES = Path(__file__).parent / "templates"
 OURS = "autograder.grading"
 THEIRS = "nbgrader.preprocessors"
 
-# Without nbgrader's CheckCellMetadata: after Sanitize every label is as the gradebook has it.
-SANITIZE = [
-    f"{OURS}.preprocessors.Sanitize",
-    f"{THEIRS}.ClearOutput",
-    f"{THEIRS}.DeduplicateIds",
-    f"{THEIRS}.OverwriteKernelspec",
-    f"{THEIRS}.OverwriteCells",
-]
+# None of nbgrader's own: what comes out of reading and repairing is a fresh notebook, without
+# outputs, with the kernel of the course and with every labelled cell as the gradebook has it.
+SANITIZE = [f"{OURS}.preprocessors.Sanitize"]
 AUTOGRADE = [
     f"{OURS}.preprocessors.Judge",
     f"{THEIRS}.LimitOutput",
@@ -55,9 +50,8 @@ def _plug_in(c: Any) -> None:
     c.Autograde.sanitize_preprocessors = list(SANITIZE)
     c.Autograde.autograde_preprocessors = list(AUTOGRADE)
     c.Autograde.post_convert_hook = f"{OURS}.keeping.finish"
-    c.OverwriteCells.add_missing_cells = True
     c.GenerateFeedback.exporter_class = f"{OURS}.feedback_pages.FeedbackExporter"
-    # Pages for students and instructors ask nothing of the network: formulas stay as typed.
+    # The formgrader's pages ask nothing of the network: there, formulas stay as typed.
     theirs = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
     c.HTMLExporter.extra_template_basedirs = [str(TEMPLATES), str(theirs)]
     c.HTMLExporter.mathjax_url = ""

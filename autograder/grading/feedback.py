@@ -1,35 +1,33 @@
-"""Pages for students: nbgrader's feedback, which asks nothing of the network."""
+"""Pages for students: nbgrader's feedback, as pages that ask nothing of the network."""
 
-import re
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from traitlets.config import Config
 
+from autograder.grading import pages
 from autograder.grading.config import load
 from autograder.grading.converting import ConversionFault, in_a_sentence, make_feedback
+from autograder.grading.engines import shared_engine
 from autograder.grading.gradebook import check_gradebook
 from autograder.grading.marks import read_faults
-from autograder.grading.outputs import clean_body
 from autograder.grading.places import Classroom, Project
 from autograder.grading.records import path_of, read, write_atomically
-from autograder.grading.submissions import folders
+from autograder.grading.submissions import Submission, folders, unmatched
+from autograder.grading.terminal import safe_text
 
-# A page for reading needs none, whatever templates may contain.
-SCRIPT = re.compile(r"<script\b[^>]*>.*?</script\s*>", re.DOTALL | re.IGNORECASE)
-FONT = re.compile(r"@font-face\s*\{[^}]*\}", re.IGNORECASE)
-ELSEWHERE = re.compile(r"url\((?!\s*[\"']?data:)[^)]*\)", re.IGNORECASE)
-# A browser keeps to this, whatever else may be in the page.
-POLICY = (
-    '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
-    "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">"
-)
+POLICY = pages.POLICY
+WRITING = ".feedback-"  # in a classroom, how the folder of pages begins that are being made
 
 
 @dataclass(frozen=True)
 class Page:
-    """The page of one student, or why there is none."""
+    """The page of one student, or why there is none.
+
+    fault: whether something of ours stood in the way.
+    """
 
     student: str
     assignment: str
@@ -41,54 +39,52 @@ class Page:
 def write_feedback(
     project: Project, classroom: Classroom, assignments: Sequence[str]
 ) -> list[Page]:
-    """Write a page for every graded submission of these assignments. Raises GradebookFault."""
+    """Write a page for every graded submission of these assignments.
+
+    Whoever has none is told of, too. Doing it again changes only what has changed, and a page
+    that cannot be made anew stays as it is. Raises GradebookFault.
+    """
     check_gradebook(classroom.gradebook)
-    config = load(project, classroom)
     faults = {(fault.student, fault.assignment): fault for fault in read_faults(classroom.verdicts)}
-    pages = []
-    for student, assignment in folders(classroom):
-        if assignment in assignments:
+    written = list(_unmatched(project, classroom))
+    handed_in = [each for each in folders(classroom) if each[1] in assignments]
+    if not handed_in:
+        return written
+    config = load(project, classroom)
+    # A page is made aside, whole, and takes its place then.
+    with (
+        tempfile.TemporaryDirectory(prefix=WRITING, dir=classroom.root) as aside,
+        shared_engine(),
+    ):
+        config.CourseDirectory.feedback_directory = Path(aside).name
+        for student, assignment in handed_in:
             fault = faults.get((student, assignment))
             why = f"not graded: {fault.why}" if fault else ""
-            pages.append(_write_page(project, classroom, config, student, assignment, why))
-    return pages
+            submission = Submission(student, assignment, project.notebook(assignment))
+            written.append(_write_page(classroom, config, submission, Path(aside), why))
+    return written
 
 
-def without_requests(page: str) -> str:
-    """A whole page of which nothing runs, and for which a browser asks nobody for anything.
-
-    Raises ValueError when it is no page with a head and a body.
-    """
-    head, found, rest = page.partition("<body>")
-    start, opened, more = head.partition("<head>")
-    if not found or not opened:
-        raise ValueError("nbgrader wrote a page without a head or a body")
-    style = ELSEWHERE.sub("none", FONT.sub("", SCRIPT.sub("", more)))
-    body = clean_body(rest.rpartition("</body>")[0] or rest)
-    return f"{start}<head>\n{POLICY}{style}<body>{body}</body>\n</html>\n"
+def _unmatched(project: Project, classroom: Classroom) -> Iterator[Page]:
+    """What lies where no assignment is looked for: somebody may be waiting for a page."""
+    for stray in unmatched(classroom, project.assignments()):
+        yield Page(stray.student, safe_text(stray.place), None, f"not graded: {stray.why}")
 
 
 def _write_page(
-    project: Project,
-    classroom: Classroom,
-    config: Config,
-    student: str,
-    assignment: str,
-    not_graded: str,
+    classroom: Classroom, config: Config, submission: Submission, aside: Path, not_graded: str
 ) -> Page:
+    student, assignment = submission.student, submission.assignment
     if read(path_of(classroom.verdicts, student, assignment)) is None:
         why = not_graded or "not graded yet: run `autograder grade` first"
         return Page(student, assignment, None, why, fault=bool(not_graded))
-    notebook = project.notebook(assignment)
-    path = classroom.feedback / student / assignment / f"{notebook}.html"
+    place = Path(student, assignment, f"{submission.notebook}.html")
+    path = classroom.feedback / place
     try:
-        make_feedback(config, student, assignment, notebook)
-        try:
-            page = without_requests(path.read_text(encoding="utf-8"))
-        except BaseException:  # as nbgrader wrote it, it is not for a browser
-            path.unlink(missing_ok=True)
-            raise
-        write_atomically(path, page)
+        make_feedback(config, student, assignment, submission.notebook)
+        made = (aside / place).read_bytes()
+        if not path.is_file() or path.read_bytes() != made:
+            write_atomically(path, made)
     except ConversionFault as fault:
         return Page(student, assignment, None, str(fault), fault=True)
     except Exception as error:  # whatever it is, the others get their pages

@@ -15,6 +15,8 @@ from bs4 import BeautifulSoup
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat.notebooknode import NotebookNode
 
+from autograder.grading.bounding import MARKDOWN_LIMIT, Room, is_tangled
+
 CELL_LIMIT = 4 * 2**20  # characters of one cell's outputs
 TEXT_TYPES = ("text/plain", "text/markdown", "text/latex")
 PICTURES = ("image/png", "image/jpeg")
@@ -28,6 +30,9 @@ RASTER = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]*", 
 # Elsewhere by a scheme that a browser only follows on a click, or in the same page.
 LINK = re.compile(r"(#|https?:|mailto:)[^\x00-\x20]*", re.IGNORECASE)
 PICTURE = "[picture not shown]"
+# The cleaner has written it: no attribute has a ">" in it.
+WITHOUT_SOURCE = re.compile(r"<img(?![^>]* src=\"[^\"])[^>]*>")
+TOO_MUCH = "[not shown: it has too many parts]"
 SCHEMES = {"http", "https", "mailto", "data"}
 # Tags that Markdown makes of plain text, formulas, lists, tables and code.
 PLAIN_TAG = re.compile(
@@ -40,77 +45,115 @@ STUDENT_ATTRIBUTES = {
     **nh3.ALLOWED_ATTRIBUTES,
     **{f"h{level}": {"id"} for level in range(1, 7)},
 }
-PAGE_TAGS = nh3.ALLOWED_TAGS | {"section", "main", "tfoot"}
+# Formulas, made by a converter; of MathML nothing that leads elsewhere or holds other languages.
+OPERATOR = "form|largeop|lspace|maxsize|minsize|movablelimits|rspace|stretchy|symmetric"
+MATHML: dict[str, set[str]] = {
+    "math": {"display"},
+    "mfrac": {"displaystyle", "linethickness"},
+    "mi": {"mathvariant"},
+    "mo": set(OPERATOR.split("|")),
+    "mover": {"accent"},
+    "mpadded": {"depth", "height", "lspace", "voffset", "width"},
+    "mspace": {"height", "width"},
+    "mstyle": {"displaystyle", "scriptlevel"},
+    "mtable": {"displaystyle", "scriptlevel"},
+    "munder": {"accentunder"},
+    "munderover": {"accent", "accentunder"},
+    **{tag: set() for tag in ("mmultiscripts", "mn", "mphantom", "mprescripts", "mroot", "mrow")},
+    **{tag: set() for tag in ("msqrt", "msub", "msubsup", "msup", "mtd", "mtext", "mtr")},
+}
+PAGE_TAGS = nh3.ALLOWED_TAGS | {"section", "main", "tfoot"} | MATHML.keys()
 PAGE_ATTRIBUTES = {
     **nh3.ALLOWED_ATTRIBUTES,
+    **MATHML,
     "a": {"href", "name"},
     "details": {"open"},
     "*": {"class", "dir", "id", "lang", "role", "style", "title"},
 }
+OPENING = re.compile(r"\\begin\{|\\\\[\[(]|\$\$")  # each is sought an end for, in all of the text
+COST_LIMIT = 20_000_000
 # In a style, whatever could load something, or hide that it does.
 LOADING = re.compile(r"url|image|src|element|@|\\|/\*", re.IGNORECASE)
 
 
-def clean_outputs(untrusted: list[Any]) -> list[NotebookNode]:
-    """The outputs that are well-formed, rebuilt from their plain parts alone."""
+def clean_outputs(untrusted: list[Any], room: Room | None = None) -> list[NotebookNode]:
+    """The outputs that are well-formed, rebuilt from their plain parts alone.
+
+    room: what may be spent on them, where all cells of a notebook share it.
+    """
     cleaned: list[NotebookNode] = []
-    room = CELL_LIMIT
+    room = room or Room()
+    left = min(CELL_LIMIT, room.text)
     for output in untrusted:
-        node = _clean(output) if isinstance(output, dict) else None
+        node = _clean(output, room) if isinstance(output, dict) else None
         if node is None:
             continue
-        room -= len(str(node))
-        if room < 0:
+        size = len(str(node))
+        left -= size
+        room.text -= size
+        if left < 0:
             cleaned.append(stream("stderr", "… The rest of the outputs was left out.\n"))
             break
         cleaned.append(node)
     return cleaned
 
 
+def new_output(kind: str, **fields: Any) -> NotebookNode:
+    """An output of a cell; unlike nbformat's own maker it does not validate, which takes long."""
+    return nbformat.from_dict({"output_type": kind, **fields})
+
+
 def stream(name: str, text: str) -> NotebookNode:
     """Printed text as an output."""
-    return nbformat.v4.new_output("stream", name=name, text=text)
+    return new_output("stream", name=name, text=text)
 
 
-def _clean(output: dict[str, Any]) -> NotebookNode | None:
+def _clean(output: dict[str, Any], room: Room) -> NotebookNode | None:
     kind = output.get("output_type")
     if kind == "stream" and isinstance(output.get("text"), str):
         name = "stderr" if output.get("name") == "stderr" else "stdout"
         return stream(name, clean_text(output["text"]))
     if kind == "error":
         lines = output.get("traceback")
-        return nbformat.v4.new_output(
+        return new_output(
             "error",
             ename=clean_text(str(output.get("ename", ""))),
             evalue=clean_text(str(output.get("evalue", ""))),
             traceback=[clean_text(str(line)) for line in lines] if isinstance(lines, list) else [],
         )
     if kind in ("display_data", "execute_result") and isinstance(output.get("data"), dict):
-        data = _clean_bundle(output["data"])
+        data = _clean_bundle(output["data"], room)
         if not data:
             return None
         count = output.get("execution_count")
         known = kind == "execute_result" and type(count) is int and 0 <= count < 10**6
-        number = {"execution_count": count} if known else {}
-        return nbformat.v4.new_output(kind, data=data, **number)
+        number = {"execution_count": count if known else None} if kind == "execute_result" else {}
+        return new_output(kind, data=data, metadata={}, **number)
     return None
 
 
-def _clean_bundle(data: dict[str, Any]) -> dict[str, str]:
-    kept = {}
+def _clean_bundle(data: dict[str, Any], room: Room) -> dict[str, str]:
+    kept: dict[str, str] = {}
     for kind, value in data.items():
         if not isinstance(value, str):
             continue
         if kind in TEXT_TYPES:
             kept[kind] = clean_text(value)
         elif kind == "text/html":
-            kept[kind] = clean_html(value)
+            if room.takes_html(value):
+                kept[kind] = clean_html(value)
+            else:
+                kept.setdefault("text/plain", TOO_MUCH)
         elif kind in PICTURES and BASE64.fullmatch(value):
             kept[kind] = value
     if "text/markdown" in kept:
         # Rendered here, so that it is not rendered by something else.
-        rendered = clean_html(_render(kept.pop("text/markdown")))
-        kept.setdefault("text/html", rendered)
+        source = kept.pop("text/markdown")
+        page = _render(source) if room.takes_markdown(source) else ""
+        if page and room.takes_html(page):
+            kept.setdefault("text/html", clean_html(page))
+        else:
+            kept.setdefault("text/plain", source)
     return kept
 
 
@@ -121,6 +164,8 @@ def clean_markdown(source: str) -> str:
     a second time.
     """
     rendered = _render(source)
+    if is_tangled(rendered):
+        rendered = _as_it_is(source)
     if "<" not in PLAIN_TAG.sub("", rendered):
         return source
     lines = clean_html(rendered).replace("\r", "\n").strip().split("\n")
@@ -144,8 +189,18 @@ def as_markdown(source: str) -> str:
     return f"{fence}\n{source}\n{fence}"
 
 
+def check_cost(source: str) -> None:
+    """Raise ValueError where looking for the ends of formulas would take very long."""
+    if len(OPENING.findall(source)) * len(source) > COST_LIMIT:
+        raise ValueError("There are too many beginnings of formulas.")
+
+
 class _Renderer(IPythonRenderer):
     """Nbconvert's, without what it does for attachments, which are not handed in."""
+
+    def text(self, text: str) -> str:
+        # A dollar that is none of a formula's, told apart from those that are.
+        return super().text(text).replace("$", "<span>$</span>")
 
     def _embed_image_or_attachment(self, src: str) -> str:
         return src
@@ -153,22 +208,31 @@ class _Renderer(IPythonRenderer):
 
 def _render(source: str) -> str:
     try:
+        check_cost(source)
+        if len(source) > MARKDOWN_LIMIT:
+            return _as_it_is(source)
         renderer = _Renderer(escape=False, exclude_anchor_links=True)
         return MarkdownWithMath(renderer=renderer).render(source)
     except Exception:  # whatever a parser of text stumbles over: the text is shown as it is
-        # With an attribute, so that it is taken for what it is: not plain.
-        return f'<pre lang="">{html.escape(source)}</pre>'
+        return _as_it_is(source)
+
+
+def _as_it_is(source: str) -> str:
+    # With an attribute, so that it is taken for what it is: not plain.
+    return f'<pre lang="">{html.escape(source)}</pre>'
 
 
 def _clean_tree(page: str, tags: set[str], attributes: dict[str, set[str]]) -> str:
     cleaned = _clean_once(page, tags, attributes)
-    if "<img" not in cleaned:
+    if not WITHOUT_SOURCE.search(cleaned):
         return cleaned
     tree = BeautifulSoup(cleaned, "html.parser")
     for picture in tree.find_all("img"):
         if not picture.get("src"):
             words = str(picture.get("alt") or "").strip()
-            picture.replace_with(f"[picture not shown: {words}]" if words else PICTURE)
+            # In place: to replace a tag among thousands, all of them are looked through.
+            picture.name, picture.attrs = "span", {}
+            picture.string = f"[picture not shown: {words}]" if words else PICTURE
     return _clean_once(str(tree), tags, attributes)
 
 

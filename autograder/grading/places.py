@@ -138,11 +138,15 @@ def find_project(start: Path | None = None) -> Project:
 
     Raises NoProject.
     """
+    from autograder.grading.placing import as_edition  # which needs this module
+
     start = (start or Path.cwd()).resolve()
     installed = Path(autograder.__file__).resolve().parents[1]
     for folder in (start, *start.parents, installed):
         if (folder / "nbgrader_config.py").is_file() and (folder / "solutions").is_dir():
             return Project(folder)
+        if edition := as_edition(folder):
+            return edition
     raise NoProject(
         f"There is no Many Heads project in {start} or above it (a folder with "
         "nbgrader_config.py and solutions/). Go to the project's folder and try again."

@@ -15,6 +15,7 @@ from autograder.grading.outputs import (
     as_markdown,
     clean_markdown,
     clean_text,
+    new_output,
     stream,
 )
 from autograder.grading.preparing import (
@@ -141,7 +142,7 @@ def _number(points: float, page: str = "") -> NotebookNode:
     data = {"text/plain": repr(float(points))}
     if page:
         data["text/html"] = page
-    return nbformat.v4.new_output("execute_result", data=data, execution_count=None)
+    return new_output("execute_result", data=data, metadata={}, execution_count=None)
 
 
 def _show(cell: NotebookNode, run: CellRun) -> None:

@@ -16,7 +16,11 @@ import nbformat
 from nbformat.notebooknode import NotebookNode
 
 SIZE_LIMIT = 64 * 2**20  # bytes of a file
+PARTS_LIMIT = 1_000_000  # lists and tables in a file
 CELL_LIMIT = 2000
+CODE_LIMIT = 1_000_000  # characters of code in a notebook
+TEXT_LIMIT = 200_000  # characters of other text in a notebook; more is left out
+LEFT_OUT = "*(In grading, this text is left out: the notebook has too much of it.)*"
 SAVE_AGAIN = (
     "Open it in JupyterLab; when it opens, save it and hand it in again, "
     "else copy your code into a fresh notebook."
@@ -28,6 +32,7 @@ MARKS = (  # how a file starts in other encodings; the longer marks first
     (codecs.BOM_UTF16_BE, "utf-16"),
     (codecs.BOM_UTF8, "utf-8-sig"),
 )
+STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -47,6 +52,11 @@ def read_notebook(data: bytes) -> NotebookNode:
     if data.startswith(b"PK\x03\x04"):
         raise Unreadable("The file is a zip archive. Hand in the notebook that is inside.")
     text = _decode(data)
+    if _has_too_many_parts(text):
+        raise Unreadable(
+            "The file has too many parts for a notebook of this course. "
+            "Clear its outputs (Edit > Clear Outputs of All Cells), save it and hand it in again."
+        )
     try:
         tree = json.loads(text, strict=False)
     except (ValueError, RecursionError) as error:
@@ -57,6 +67,14 @@ def read_notebook(data: bytes) -> NotebookNode:
     if len(cells) > CELL_LIMIT:
         raise Unreadable(f"The notebook has {len(cells)} cells, more than {CELL_LIMIT}.")
     return _rebuild(cells)
+
+
+def _has_too_many_parts(text: str) -> bool:
+    """Whether the JSON would take a hundred times its size in memory: "{}," is three bytes."""
+    if text.count("[") + text.count("{") <= PARTS_LIMIT:
+        return False
+    bare = STRING.sub("", text)
+    return bare.count("[") + bare.count("{") > PARTS_LIMIT
 
 
 def _decode(data: bytes) -> str:
@@ -104,6 +122,18 @@ def _cells(tree: Any) -> Iterator[dict[str, Any]]:
 def _rebuild(cells: list[dict[str, Any]]) -> NotebookNode:
     taken: set[str] = set()
     rebuilt = [_rebuild_cell(cell) for cell in cells]
+    code = sum(len(cell.source) for cell in rebuilt if cell.cell_type == "code")
+    if code > CODE_LIMIT:
+        raise Unreadable(
+            f"The notebook contains {code} characters of code, more than {CODE_LIMIT}. "
+            "Take out what is no code of yours, such as data, and hand it in again."
+        )
+    room = TEXT_LIMIT
+    for cell in rebuilt:
+        if cell.cell_type != "code":
+            room -= len(cell.source)
+            if room < 0:
+                cell.source = LEFT_OUT
     for number, (cell, raw) in enumerate(zip(rebuilt, cells, strict=True)):
         wish = raw.get("id")
         usable = isinstance(wish, str) and CELL_ID.fullmatch(wish) and wish not in taken
@@ -120,12 +150,16 @@ def _rebuild_cell(raw: dict[str, Any]) -> NotebookNode:
     source = _text(raw.get("source", raw.get("input")))  # format 3 called it input
     metadata = raw.get("metadata")
     label = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-    kept = {"nbgrader": label} if isinstance(label, dict) else {}
+    name = label.get("grade_id") if isinstance(label, dict) else None
+    # Nothing else of a label is believed.
+    kept = {"nbgrader": {"grade_id": name}} if isinstance(name, str) else {}
+    cell: dict[str, Any] = {"id": "", "cell_type": "raw", "source": source, "metadata": kept}
     if kind == "code":
-        return nbformat.v4.new_code_cell(source, metadata=kept)
-    if kind in ("markdown", "heading", "html"):
-        return nbformat.v4.new_markdown_cell(source, metadata=kept)
-    return nbformat.v4.new_raw_cell(source, metadata=kept)
+        cell |= {"cell_type": "code", "execution_count": None, "outputs": []}
+    elif kind in ("markdown", "heading", "html"):
+        cell["cell_type"] = "markdown"
+    # nbformat's own makers validate each cell, which takes longer than all the rest.
+    return nbformat.from_dict(cell)
 
 
 def _text(source: Any) -> str:

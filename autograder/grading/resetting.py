@@ -7,6 +7,7 @@ from pathlib import Path
 
 from autograder.grading.gradebook import release
 from autograder.grading.places import Project
+from autograder.grading.placing import fresh_exercise
 from autograder.grading.records import write_atomically
 
 
@@ -17,7 +18,8 @@ def reset(project: Project, assignment: str) -> Path | None:
     GradebookFault, OSError.
     """
     path = project.exercises / assignment / f"{project.notebook(assignment)}.ipynb"
-    fresh = _from_git(project, path) or _from_solution(project, assignment, path.name)
+    fresh = fresh_exercise(project, path) or _from_git(project, path)
+    fresh = fresh or _from_solution(project, assignment, path.name)
     backup = None
     if path.exists() and path.read_bytes() != fresh:
         backup = _free_name(path)

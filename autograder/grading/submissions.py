@@ -109,7 +109,15 @@ def read_submission(
     project: Project, classroom: Classroom, student: str, assignment: str
 ) -> Submission:
     """Read one folder. Raises OSError when the machine, and not the student, is at fault."""
-    folder = classroom.submitted / student / assignment
+    return read_folder(
+        project, classroom, classroom.submitted / student / assignment, student, assignment
+    )
+
+
+def read_folder(
+    project: Project, classroom: Classroom, folder: Path, student: str, assignment: str
+) -> Submission:
+    """Read a folder as if it were what was handed in: an earlier submission, kept aside."""
     notebook = project.notebook(assignment)
     data, problem = _read_notebook(classroom, folder, notebook, project)
     return Submission(student, assignment, notebook, data, problem, read_timestamp(folder))

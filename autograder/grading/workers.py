@@ -7,6 +7,7 @@ Storing stays with one process: the gradebook has one writer.
 import contextlib
 import ctypes
 import multiprocessing
+import pickle
 import platform
 import signal
 from collections import deque
@@ -75,6 +76,12 @@ def fulfil_elsewhere(request: Request) -> Done:
         raise type(fault)(f"On the machine {platform.node()}: {fault}") from fault
 
 
+def _packed(function: Callable[[Request], Done], request: Request) -> bytes:
+    # Unpacked by whoever asks for it, and not by a thread of the executor's: an answer may need
+    # modules that the other thread is importing just then, and so stop both.
+    return pickle.dumps(function(request))
+
+
 class Lost(RuntimeError):
     """The processes that worked on a submission ended, time and again."""
 
@@ -101,7 +108,7 @@ class Crew(Generic[Key]):
     ) -> None:
         self._start, self._room, self._function = start, room, function
         self._executor: Executor | None = None
-        self._sent: dict[Future[Done], _Sent[Key]] = {}
+        self._sent: dict[Future[bytes], _Sent[Key]] = {}
         self._suspects: deque[_Sent[Key]] = deque()
 
     def submit(self, key: Key, request: Request) -> None:
@@ -128,7 +135,7 @@ class Crew(Generic[Key]):
             future = next(iter(ended))
             sent = self._sent.pop(future)
             try:
-                return sent.key, future.result()
+                return sent.key, pickle.loads(future.result())
             except BrokenExecutor:
                 self._broken(sent)
                 if sent.tries >= TRIES:
@@ -144,7 +151,8 @@ class Crew(Generic[Key]):
             if self._executor is None:
                 self._executor = self._start()
             try:
-                self._sent[self._executor.submit(self._function, sent.request)] = sent
+                future = self._executor.submit(_packed, self._function, sent.request)
+                self._sent[future] = sent
                 return
             except BrokenExecutor:
                 self._broken()
@@ -188,11 +196,9 @@ def processes(jobs: int, allowance: Allowance | None) -> Iterator[Crew[Any]]:
     try:
         yield crew
     finally:
-        idle = not crew.busy
         crew.close()
         for process in set(multiprocessing.active_children()) - before:
-            if not idle:  # what it works on may take minutes, and nobody waits for it
-                process.terminate()
+            process.terminate()  # nobody waits for what it still works on
             process.join()
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from autograder import exercises
 from autograder.expecting import make_cases
+from autograder.grading.bounding import Room
 from autograder.grading.driving import (
     CellRun,
     CheckCell,
@@ -25,6 +26,7 @@ from autograder.grading.launching import start_runner
 from autograder.grading.marking import judge_runs
 from autograder.grading.outputs import clean_outputs
 from autograder.grading.sandbox import Allowance, Worker
+from autograder.judging import single_threaded
 from autograder.verdicts import Verdict
 
 SEED_BITS = 62
@@ -87,9 +89,10 @@ def work(task: Task) -> Answer:
     ]
     runs = drive(cells, task.limits, _start(task.allowance))
     checks = {p: run for p, run in zip(task.pieces, runs, strict=True) if isinstance(p, str)}
+    room = Room()
     for run in runs:
-        run.outputs = clean_outputs(run.outputs)
-    with _judging:
+        run.outputs = clean_outputs(run.outputs, room)
+    with _judging, single_threaded():
         verdicts = judge_runs(checks, asked, task.seed, reasons(task, runs))
     for run in runs:
         run.observations = None  # judged, and large

@@ -29,7 +29,7 @@ def test_grade_prints_one_line_per_student(command, new_school):
     new_school.hand_in("evil \x1b[2J name", solved())
     new_school.hand_in("bo", solved(softmax=OVERFLOWING))
     new_school.hand_in("bo", solved(), "01-one-haed", name="any")
-    done = command("grade")
+    done = command("grade", "--jobs", "1")
     assert done.exit_code == 1  # one folder has a name that nothing can keep
     lines = done.stdout.splitlines()
     assert lines[0].startswith("bo/01-one-haed  NOT GRADED  The folder bears no assignment's name")

@@ -72,7 +72,7 @@ def pages(autograded, school) -> dict[str, str]:
 
 def test_feedback_says_what_the_student_would_have_seen(pages):
     assert "Likely cause:" in pages["bo"]
-    assert "Score: 7.0 / 7.0" in pages["ada"]
+    assert "7 of 7 points" in pages["ada"]
     assert "The file is empty" in pages["dee"]
 
 
