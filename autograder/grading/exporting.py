@@ -21,7 +21,7 @@ from autograder.grading.preprocessors import KEY, Judge
 from autograder.grading.reading import Unreadable, read_notebook
 from autograder.grading.records import path_of, read
 from autograder.grading.sandbox import why_not
-from autograder.grading.submissions import hash_of, read_timestamp
+from autograder.grading.submissions import hash_of, no_file, read_timestamp
 from autograder.grading.working_out import beforehand
 
 
@@ -78,8 +78,11 @@ class SubmissionExporter(NotebookExporter):
     ) -> tuple[Any, dict[str, Any]]:
         if self._is_ours(filename, resources):
             return super().from_filename(filename, resources=resources, **more)
-        data = Path(filename).read_bytes()
-        problem = self.problem
+        path = Path(filename)
+        self._remove_copies_of_links(path.parent, resources)
+        link = no_file(path) if path.is_symlink() else ""
+        data = b"" if link else path.read_bytes()
+        problem = self.problem or link
         notebook = nbformat.v4.new_notebook()
         if not problem:
             try:
@@ -87,19 +90,27 @@ class SubmissionExporter(NotebookExporter):
             except Unreadable as unreadable:
                 problem = str(unreadable)
         notebook.metadata[KEY] = {
-            "submission": self.submission
-            or hash_of(data, problem="", timestamp=read_timestamp(Path(filename).parent)),
+            "submission": self.submission or hash_of(data, link, read_timestamp(path.parent)),
             "solutions": self._solutions,
             "problem": problem,
             "repairs": [],
         }
-        resources["metadata"] = {"name": Path(filename).stem, "path": str(Path(filename).parent)}
+        resources["metadata"] = {"name": path.stem, "path": str(path.parent)}
         return self.from_notebook_node(notebook, resources=resources, **more)
+
+    def _remove_copies_of_links(self, folder: Path, resources: Any) -> None:
+        """Nbgrader's own command copies what links lead to, which may be nobody's to see."""
+        for link in filter(Path.is_symlink, folder.rglob("*")):
+            (self._graded(resources) / link.relative_to(folder)).unlink(missing_ok=True)
 
     def _is_ours(self, filename: str, resources: Any) -> bool:
         """Whether this is the second reading: the sanitized notebook, written by nbgrader."""
+        return self._graded(resources) == Path(os.path.normpath(Path(filename).parent))
+
+    def _graded(self, resources: Any) -> Path:
+        """The folder that nbgrader writes this submission to."""
         about = resources["nbgrader"]
         folder = self._courses.format_path(
             self._courses.autograded_directory, about["student"], about["assignment"]
         )
-        return os.path.normpath(folder) == os.path.normpath(Path(filename).parent)
+        return Path(os.path.normpath(folder))

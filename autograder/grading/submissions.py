@@ -144,7 +144,7 @@ def _read_notebook(
         path = found[0]  # renamed, and there is no doubt which one is meant
     about = path.lstat()
     if not stat.S_ISREG(about.st_mode):
-        return b"", f"{path.name} is no ordinary file. Hand in the notebook itself."
+        return b"", no_file(path)
     if about.st_size > SIZE_LIMIT:
         return b"", (
             f"{path.name} has {about.st_size // 2**20} MB, too much for a notebook of this "
@@ -152,6 +152,11 @@ def _read_notebook(
             "it in again."
         )
     return path.read_bytes(), ""
+
+
+def no_file(path: Path) -> str:
+    """What is said of a notebook that is a link, a folder or anything else but a file."""
+    return f"{path.name} is no ordinary file. Hand in the notebook itself."
 
 
 def read_timestamp(folder: Path) -> str:

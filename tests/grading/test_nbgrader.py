@@ -32,6 +32,12 @@ def autograded(school) -> subprocess.CompletedProcess[str]:
     copied = solved()
     copied["cells"].append(cell_of(copied, "check-softmax"))
     school.hand_in("ed", copied)
+    linked = school.hand_in("fay", solved())
+    (linked / "extra.txt").symlink_to(school.project.config)
+    (school.hand_in("gil", solved()) / "01-exercises.ipynb").unlink()
+    (school.classroom.submitted / "gil" / ONE / "01-exercises.ipynb").symlink_to(
+        school.classroom.submitted / "ada" / ONE / "01-exercises.ipynb"
+    )
     return school.run("nbgrader", "autograde", ONE)
 
 
@@ -40,7 +46,15 @@ def test_nbgrader_autograde_stores_our_marks(autograded, school):
     school.run("nbgrader", "export", "--to", "grades.csv")
     with (school.project.root / "grades.csv").open() as file:
         scores = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
-    assert scores == {"ada": 7, "bo": 1, "cy": 1, "dee": 0, "ed": 7}
+    assert scores == {"ada": 7, "bo": 1, "cy": 1, "dee": 0, "ed": 7, "fay": 7, "gil": 0}
+
+
+def test_nbgrader_autograde_follows_no_link(autograded, school):
+    graded = school.classroom.autograded
+    assert {path.name for path in (graded / "fay" / ONE).iterdir()} == {"01-exercises.ipynb"}
+    with school.classroom.marks.open(encoding="utf-8", newline="") as file:
+        notes = {row["note"] for row in csv.DictReader(file) if row["student"] == "gil"}
+    assert all("is no ordinary file" in note for note in notes)
 
 
 def test_nbgrader_autograde_writes_the_table_of_marks(autograded, school):
@@ -56,7 +70,7 @@ def test_our_command_finds_it_all_graded_already(autograded, school):
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)
     assert [(r["student"], r["graded"], r["fresh"]) for r in results] == [
-        (student, True, False) for student in ("ada", "bo", "cy", "dee", "ed")
+        (student, True, False) for student in ("ada", "bo", "cy", "dee", "ed", "fay", "gil")
     ]
 
 
