@@ -4,6 +4,7 @@ import contextlib
 import html
 import operator
 import re
+import time
 from typing import Any
 
 from autograder import exercises, standing
@@ -11,9 +12,12 @@ from autograder.exercises import UnknownExercise
 from autograder.judging import judge
 from autograder.observing import code_of
 from autograder.recording import record_problem
-from autograder.rendering import hint_to_html, to_html, to_text
+from autograder.rendering import hint_to_html, to_html, to_text, waiting_to_html
 
 _MISSING = object()
+
+WAITING = "Looking for the cause…"
+PATIENCE = 0.5  # seconds for which nobody wonders why there is no answer
 
 
 class CheckFailed(Exception):
@@ -75,32 +79,75 @@ def check(name: object = _MISSING, implementation: object = _MISSING, *more: obj
             "check takes two things, the exercise's name in quotes and your function without "
             'parentheses: check("softmax", softmax).'
         )
+    waiting = _Waiting()
     try:
-        verdict = judge(name, implementation)
+        verdict = judge(name, implementation, meanwhile=waiting)
     except UnknownExercise as unknown:
         raise CheckFailed(str(unknown)) from None
     except KeyboardInterrupt as stop:
+        if waiting.begun is not None:  # the learner's own code had come to its end
+            said = f"{name} is not correct yet. The search for the cause was stopped"
+            waiting.replace({"text/html": waiting_to_html(said + "."), "text/plain": said + "."})
+            raise CheckStopped(f"{said}; check again to read it.") from None
         line = record_problem(stop, code_of(implementation)).line
         where = f" at `{line}`" if line else ""
         raise CheckStopped(f"{name} was stopped{where}. Is there a loop without an end?") from None
     notes = (_STALE.note(name), standing.remember_check(verdict))
-    _display(to_text(verdict), to_html(verdict), " ".join(filter(None, notes)))
+    _display(to_text(verdict), to_html(verdict), " ".join(filter(None, notes)), waiting)
     if not verdict.correct:
         raise CheckFailed(
             f"{verdict.headline}. The box above says {'what to try' if verdict.advice else 'why'}."
         )
 
 
-def _display(text: str, page: str, note: str) -> None:
+class _Waiting:
+    """Says, in a notebook, that a cause is looked for, once that takes longer than a moment.
+
+    Called while it is. The line is an output with an id, in whose place the verdict is put, so
+    that nothing of it is left, neither on the screen nor in the saved notebook. A terminal and a
+    script could not take it back, and show nothing.
+    """
+
+    def __init__(self) -> None:
+        self.begun: float | None = None  # when the search began, on the monotonic clock
+        self._handle: Any = None
+
+    def __call__(self) -> None:
+        now = time.monotonic()
+        if self.begun is None:
+            self.begun = now
+        if self._handle is None and now - self.begun > PATIENCE and _in_notebook():
+            from IPython.display import display
+
+            shown = {"text/html": waiting_to_html(WAITING), "text/plain": WAITING}
+            self._handle = display(shown, raw=True, display_id=True)
+
+    def replace(self, data: dict[str, str]) -> bool:
+        """Show something else where the line stands. Returns False if there is none."""
+        if self._handle is None:
+            return False
+        self._handle.update(data, raw=True)
+        return True
+
+
+def _display(text: str, page: str, note: str, waiting: _Waiting | None = None) -> None:
     """Show a text, in a notebook as HTML; the note says what could not be kept, if anything."""
     if note:
         text, page = f"{text}\n{note}", f"{page}<p>{html.escape(note)}</p>"
+    data = {"text/html": page, "text/plain": text}
+    if waiting is not None and waiting.replace(data):
+        return
     if _shell() is not None:
         from IPython.display import display
 
-        display({"text/html": page, "text/plain": text}, raw=True)
+        display(data, raw=True)
     else:
         print(text)
+
+
+def _in_notebook() -> bool:
+    """Whether outputs go to a notebook, where they can be replaced."""
+    return getattr(_shell(), "kernel", None) is not None
 
 
 def _shell() -> Any:

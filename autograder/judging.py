@@ -16,7 +16,7 @@ from autograder.comparing import Difference, difference
 from autograder.declaring import Case, Exercise, Observation, Observations
 from autograder.expecting import expected_observations, make_cases
 from autograder.observing import function_of, observe, unwarned
-from autograder.recognising import recognise, size
+from autograder.recognising import Meanwhile, nothing, recognise, size
 from autograder.recording import attribute, torch_if_loaded
 from autograder.verdicts import Example, Outcome, Verdict
 
@@ -28,13 +28,21 @@ FINAL = ("correct", "not attempted", "not allowed")
 Differences = Mapping[str, Difference | None]
 
 
-def judge(name: str, implementation: object, *, seed: int = DEFAULT_SEED) -> Verdict:
+def judge(
+    name: str,
+    implementation: object,
+    *,
+    seed: int = DEFAULT_SEED,
+    meanwhile: Meanwhile = nothing,
+) -> Verdict:
     """Judge an implementation of an exercise.
 
     name: the exercise's name, "split_heads".
     implementation: the function or class itself.
     seed: which random inputs to use. Fixed by default, so that a learner sees the same
         example until it passes; grading draws a fresh one.
+    meanwhile: called again and again while the cause of a fault is looked for, which may take
+        seconds; never while student code runs.
 
     Raises UnknownExercise when no exercise bears the name, and ValueError for a seed that is
     no whole number from 0 on. Whatever student code raises becomes part of the verdict.
@@ -49,7 +57,11 @@ def judge(name: str, implementation: object, *, seed: int = DEFAULT_SEED) -> Ver
             exercise,
             observations,
             seed,
-            lambda helper: helper not in known or judge(helper, known[helper], seed=seed).correct,
+            lambda helper: (
+                helper not in known
+                or judge(helper, known[helper], seed=seed, meanwhile=meanwhile).correct
+            ),
+            meanwhile,
         )
 
 
@@ -69,12 +81,17 @@ def single_threaded() -> Iterator[None]:
 
 
 def judge_observations(
-    exercise: Exercise, observations: Observations, seed: int, is_right: Callable[[str], bool]
+    exercise: Exercise,
+    observations: Observations,
+    seed: int,
+    is_right: Callable[[str], bool],
+    meanwhile: Meanwhile = nothing,
 ) -> Verdict:
     """The verdict on observations that were made on the cases of a seed.
 
     is_right: tells of an earlier exercise, by its name, whether the learner's function for it
         is right; asked only when this one is wrong and calls it.
+    meanwhile: as for `judge`.
     """
     cases = make_cases(exercise, seed)
     verdict = compare(exercise, cases, observations, expected_observations(exercise, seed))
@@ -82,7 +99,7 @@ def judge_observations(
         return replace(verdict, advice=advise(exercise, verdict, observations))
     if verdict.outcome in FINAL:
         return verdict
-    verdict = recognise(exercise, cases, observations, verdict, seed)
+    verdict = recognise(exercise, cases, observations, verdict, seed, meanwhile)
     return mend_first(verdict, observations.refers_to, is_right)
 
 

@@ -16,16 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from autograder.declaring import NO_MODULE, Value
-from autograder.recording import describe, is_tensor
 from autograder.refusing import BY_NAME
 from autograder.watching import watched
 
 PROJECTIONS = ("W_q", "W_k", "W_v", "W_o")
 LIST_LIMIT = 2000  # characters kept of such a list
 QUARTERS = 4
-
-# How torch says that numbers are needed where there are shapes only.
-NEEDS_NUMBERS = ("meta tensor", "data-dependent", "_local_scalar_dense", "no data", "is_nonzero")
 
 
 def words(text: str) -> Value:
@@ -183,6 +179,8 @@ def left_alone(module: Any, seen: list[str]) -> Iterator[None]:
         if part.training != modes.get(name, part.training):
             mode = "training" if part.training else "evaluation"
             seen.append(f"{name or 'the module'} is in {mode} mode")
+            if not name:
+                break  # and with it what it is made of
 
 
 def chance_of(call: Callable[[], Any]) -> tuple[str, Any]:
@@ -297,36 +295,3 @@ def _together(missing: Tensor) -> str:
         if (both - mean**2) / (mean - mean**2) > 0.5:  # the correlation of neighbours
             return f"{said} alike"
     return ""
-
-
-# Devices. On "meta" a tensor has a shape and no numbers, so this needs no accelerator.
-
-
-def devices() -> list[str]:
-    """The devices to try beside the CPU: "meta", and one that is in use here already."""
-    found = ["meta"]
-    if torch.cuda.is_initialized():
-        found.append("cuda")
-    if torch.backends.mps.is_available() and torch.mps.current_allocated_memory() > 0:
-        found.append("mps")
-    return found
-
-
-def describe_move(module: Any, run: Callable[[Any, str], Sequence[Any]]) -> str:
-    """Whether the results lie where the module and its inputs were moved to, in words.
-
-    run: calls the module with the inputs on a device, and returns the results.
-    """
-    for device in devices():
-        try:
-            results = run(copy.deepcopy(module).to(device), device)
-        except (RuntimeError, NotImplementedError) as error:
-            if device == "meta" and any(text in str(error) for text in NEEDS_NUMBERS):
-                continue  # asks a tensor for its numbers, which is fine elsewhere
-            raise
-        for result in results:
-            if not is_tensor(result):
-                return f"the result is {describe(result)}"
-            if result.device.type != device:
-                return f"a result lies on {result.device.type} when the module is on {device}"
-    return "the results lie where the module is"

@@ -31,9 +31,17 @@ def differentiates(*parts: str, to: Sequence[str]) -> Probe:
         with watched():
             returned = implementation(*arguments.values())
         values = name_parts(returned, parts)
-        values.update(gradients(returned, leaves))
         after = {name: _plain(value) for name, value in arguments.items()}
-        return Observation(values=values, changed=changed(case.arguments, after))
+        modified = changed(case.arguments, after)
+        try:
+            values.update(gradients(returned, leaves))
+        except RuntimeError:
+            if not modified:
+                raise
+            # An input that was changed in place may be one that autograd needs as it was. That it
+            # was changed says more than autograd's error.
+            values.update({f"gradient of {name}": record(None) for name in leaves})
+        return Observation(values=values, changed=modified)
 
     return probe
 

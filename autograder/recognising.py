@@ -1,7 +1,8 @@
 """Recognising a mistake: which declared wrong implementation did the same."""
 
 import functools
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,6 +19,12 @@ from autograder.verdicts import Verdict
 # them agrees on one of the first few, and trying all of hundreds on all cases takes a second.
 FIRST = 3
 
+Meanwhile = Callable[[], object]
+
+
+def nothing() -> None:
+    """What is done meanwhile where nobody waits."""
+
 
 @unwarned()
 def recognise(
@@ -26,11 +33,15 @@ def recognise(
     observations: Observations,
     verdict: Verdict,
     seed: int,
+    meanwhile: Meanwhile = nothing,
 ) -> Verdict:
-    """Add the name of the declared mistake that did the same on the same cases, and advice."""
+    """Add the name of the declared mistake that did the same on the same cases, and advice.
+
+    meanwhile: called again and again until it is found.
+    """
     if observations.refusal or verdict.example is None:
         return verdict
-    mistake = _closest(exercise, cases, observations, seed)
+    mistake = _closest(exercise, cases, observations, seed, meanwhile)
     if mistake is None:
         return replace(verdict, advice=advise(exercise, verdict, observations))
     return replace(verdict, mistake=mistake.id, why=mistake.happened, advice=mistake.advice)
@@ -64,13 +75,17 @@ def _known(name: str, seed: int) -> tuple[_Known, ...]:
 
 
 def _closest(
-    exercise: Exercise, cases: Sequence[Case], observations: Observations, seed: int
+    exercise: Exercise,
+    cases: Sequence[Case],
+    observations: Observations,
+    seed: int,
+    meanwhile: Meanwhile,
 ) -> Mistake | None:
     """The mistake that agrees with the observations on every case, or comes closest.
 
     Close enough is agreement on more than half of the cases on which either fails (code that
     makes a declared mistake and one more), or on all on which the learner's fails (code that
-    makes it for some inputs only).
+    makes it for some inputs only). Half is not enough: two cases have one in common by chance.
     """
     # The cases of the seed, and not those given: they are equal, and mistakes are kept by seed.
     cases = make_cases(exercise, seed)
@@ -82,14 +97,25 @@ def _closest(
         if difference(exercise, case, expected[case.name], seen.get(case.name)) is not None
     ]
     tried = [case for case in failing if case.name in seen]
-    best = (0.5, False, 0)
+    best: tuple[float, bool, float] = (0.5, False, math.inf)
     closest = None
     waiting = list(_known(exercise.name, seed))
+    # Where nothing comes to an end, only errors could be compared.
+    ends = any(seen[case.name].problem is None for case in tried)
+
+    def likeness(case: Case, known: _Known) -> bool:
+        meanwhile()
+        other, wrong = known.on(case)
+        return wrong and (
+            _alike(case, seen[case.name], other)
+            or (ends and _stumbles(seen[case.name], other, expected[case.name]))
+        )
+
     for first in sorted(tried, key=size)[:FIRST]:
-        candidates = [k for k in waiting if _alike(first, seen[first.name], *k.on(first))]
+        candidates = [known for known in waiting if likeness(first, known)]
         waiting = [known for known in waiting if known not in candidates]
         for known in candidates:
-            alike = [case for case in tried if _alike(case, seen[case.name], *known.on(case))]
+            alike = [case for case in tried if likeness(case, known)]
             concerned = [case for case in cases if case in failing or known.on(case)[1]]
             telling = sum(
                 _telling(case, seen[case.name], known.on(case)[0], expected[case.name])
@@ -110,8 +136,26 @@ def size(case: Case) -> int:
     return sum(int(np.prod(np.shape(value))) for value in case.arguments.values())
 
 
-def _alike(case: Case, seen: Observation, other: Observation, wrong: bool) -> bool:
-    return wrong and seen.changed == other.changed and agrees(case, seen, other)
+def _alike(case: Case, seen: Observation, other: Observation) -> bool:
+    return seen.changed == other.changed and agrees(case, seen, other)
+
+
+def _stumbles(seen: Observation, other: Observation, right: Observation) -> bool:
+    """Whether one stops with an error where the other returns a wrong shape.
+
+    A mistake that ends in a wrong shape is an error in code that states the shape it wants, as in
+    `.view(batch, n, d_model)`. torch raises RuntimeError then; errors of another type, such as a
+    misspelt name, have nothing to do with shapes.
+    """
+    stopped, ended = (seen, other) if seen.problem is not None else (other, seen)
+    if stopped.problem is None or ended.problem is not None:
+        return False
+    shapes = (
+        (np.shape(value.data), np.shape(right.values[part].data))
+        for part, value in ended.values.items()
+        if part in right.values
+    )
+    return stopped.problem.type == "RuntimeError" and any(a != b for a, b in shapes)
 
 
 def _telling(case: Case, seen: Observation, other: Observation, right: Observation) -> bool:
@@ -121,5 +165,5 @@ def _telling(case: Case, seen: Observation, other: Observation, right: Observati
     right values of a wrong dtype, which agree with everything that is nearly right.
     """
     if seen.problem is None or other.problem is None:
-        return not agrees(case, seen, right)
+        return agrees(case, seen, other) and not agrees(case, seen, right)
     return (seen.problem.type, seen.problem.message) == (other.problem.type, other.problem.message)

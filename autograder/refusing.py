@@ -106,6 +106,8 @@ def _of_call(
         note = f" It is called with {' and '.join(f'{each}=…' for each in given)}, by name."
     elif not all_given and _takes(function, wanted, skip, all_given=True):
         note = " What has a default value there needs one in yours."
+    elif any(p.kind is p.KEYWORD_ONLY for p in signature.parameters.values()):
+        note = " Behind the star, arguments are given by name only: leave the star out."
     elif len(required) <= len(expected) + skip:
         note = ""
     shown = f"{name}{_names_only(signature)}"
@@ -156,10 +158,13 @@ def _binds(
 
 def _names_only(signature: inspect.Signature) -> str:
     """The signature without annotations, and without defaults, whose repr may do anything."""
-    names = (
-        f"{_stars(p)}{p.name}{'' if p.default is p.empty else '=…'}"
-        for p in signature.parameters.values()
-    )
+    names: list[str] = []
+    starred = False
+    for p in signature.parameters.values():
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            names.append("*")
+        starred = starred or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
+        names.append(f"{_stars(p)}{p.name}{'' if p.default is p.empty else '=…'}")
     return f"({', '.join(names)})"
 
 

@@ -89,6 +89,12 @@ def to_html(verdict: Verdict) -> str:
     return "".join([*parts, "</section>"])
 
 
+def waiting_to_html(text: str) -> str:
+    """A line that stands where the verdict will, as a card like it; it is announced, politely."""
+    style = CARD.format(edge=EDGES["not attempted"])
+    return f'<section role="status" aria-label="Check" style="{style}">{_paragraph(text)}</section>'
+
+
 def hint_to_html(text: str) -> str:
     """A hint as a card like the verdict's."""
     style = CARD.format(edge=EDGES["not attempted"])

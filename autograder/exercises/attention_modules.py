@@ -71,7 +71,7 @@ def _lives(case: Callable[..., Case], first: str, draw: Callable[..., Any]) -> t
         case(
             "called again",
             "calls the module again, after a longer text and after other numbers of these sizes; "
-            "nothing may be kept between calls.",
+            "nothing may be kept between calls. A module of another size was built meanwhile.",
             6,
             3,
             then=AGAIN,

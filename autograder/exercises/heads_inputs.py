@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from autograder.exercises import purposes
-from autograder.exercises.inputs import Array, normal, permuted, readable
+from autograder.exercises.inputs import Array, normal, permuted, readable, root_is_exact
 from autograder.exercises.torch_inputs import tensor
 
 EQUAL = "has as many sentences as heads, as words, and as numbers in a head."
@@ -43,6 +43,11 @@ class Heads(NamedTuple):
         scaled = float(scores) / math.sqrt(self.w_q.shape[-1])
         return scaled * max(1.0, float(np.abs(x @ self.w_v).max()))
 
+    @property
+    def scaled(self) -> bool:
+        """Whether a root that is held in float32 is off (see `Case.scaled`)."""
+        return not root_is_exact(self.w_q.shape[-1])
+
     def packed(self) -> dict[str, Any]:
         """The arguments of an exercise whose projections are packed."""
         packed = (
@@ -77,6 +82,14 @@ def drawn(
     )
 
 
+def wide(
+    inputs: tuple[Array, Array, Array, Array],
+) -> tuple[Array, Array, Array, Array]:
+    """The same with scores five times as large: they lose more when their digits are cut."""
+    x, w_q, w_k, w_v = inputs
+    return x, 5 * w_q, w_k, w_v
+
+
 def large(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
     """Scores in the thousands, in rows of very different size."""
     x, w_q, w_k, w_v = drawn(rng, 2, 3, n=6, d_model=7, d_k=5, d_v=4)
@@ -106,9 +119,9 @@ def heads_inputs(rng: np.random.Generator) -> tuple[Heads, ...]:
         Heads(
             "all sizes different",
             "has sizes that are all different.",
-            *inputs(2, 3, n=5, d_model=7, d_k=6, d_v=4),
+            *inputs(4, 3, n=5, d_model=7, d_k=6, d_v=2),
         ),
-        Heads("the same sizes again", purposes.AGAIN, *inputs(2, 3, n=5, d_model=7, d_k=6, d_v=4)),
+        Heads("the same sizes again", purposes.AGAIN, *inputs(4, 3, n=5, d_model=7, d_k=6, d_v=2)),
         Heads("equal sizes", EQUAL, *inputs(3, 3, n=3, d_model=3, d_k=3, d_v=3)),
         Heads(
             "numbers shared out among the heads",
@@ -118,12 +131,12 @@ def heads_inputs(rng: np.random.Generator) -> tuple[Heads, ...]:
         Heads(
             "square projections",
             "has heads as large as a word, so that each of their projections is square.",
-            *inputs(2, 3, n=4, d_model=5, d_k=5, d_v=5),
+            *inputs(5, 3, n=4, d_model=5, d_k=5, d_v=5),
         ),
         Heads(
             "as many words as heads",
             AS_MANY_WORDS,
-            *inputs(2, 3, n=3, d_model=6, d_k=2, d_v=5),
+            *inputs(4, 3, n=3, d_model=6, d_k=2, d_v=5),
         ),
         Heads(
             "as many sentences as heads",
@@ -131,13 +144,18 @@ def heads_inputs(rng: np.random.Generator) -> tuple[Heads, ...]:
             *inputs(3, 3, n=2, d_model=6, d_k=5, d_v=4),
         ),
         Heads("a batch of one", ONE_SENTENCE, *inputs(1, 3, n=5, d_model=6, d_k=7, d_v=2)),
-        Heads("a single word", ONE_WORD, *inputs(2, 3, n=1, d_model=6, d_k=5, d_v=7)),
+        Heads("a single word", ONE_WORD, *inputs(4, 3, n=1, d_model=6, d_k=5, d_v=7)),
         Heads("a single head", ONE_HEAD, *inputs(2, 1, n=5, d_model=3, d_k=6, d_v=4)),
         Heads(
             "values of one number",
             "has values of one number, and words of 4 numbers for 3 heads: num_heads need not "
             "divide d_model, since the projections decide how large a head is.",
             *inputs(2, 3, n=5, d_model=4, d_k=6, d_v=1),
+        ),
+        Heads(
+            "a root that is exact",
+            purposes.EXACT_ROOT,
+            *wide(inputs(2, 4, n=5, d_model=6, d_k=16, d_v=3)),
         ),
         Heads("scores in the thousands", purposes.LARGE, *large(rng)),
         Heads(

@@ -4,6 +4,8 @@ The rules that cases follow: sizes all different and none 1 (with a case for siz
 them), random values and never ones, both float dtypes, arrays that are not contiguous.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
@@ -26,6 +28,11 @@ def readable(rng: np.random.Generator, *shape: int) -> Array:
 def permuted(rng: np.random.Generator, *shape: int) -> Array:
     """Normal numbers whose axes lie in memory in reverse order (not contiguous)."""
     return normal(rng, *reversed(shape)).transpose()
+
+
+def root_is_exact(d_k: int) -> bool:
+    """Whether √d_k is a whole number, which every dtype holds exactly."""
+    return math.isqrt(d_k) ** 2 == d_k
 
 
 def shares(rng: np.random.Generator, *shape: int, dtype: DTypeLike = np.float64) -> Array:

@@ -10,7 +10,7 @@ import torch
 from autograder.declaring import Case, Exercise, Observation
 from autograder.exercises import purposes
 from autograder.exercises.attention_inputs import attention_inputs
-from autograder.exercises.inputs import shares
+from autograder.exercises.inputs import root_is_exact, shares
 from autograder.exercises.torch_inputs import ATTENTION_OF_PYTORCH, tensor
 from autograder.observing import returns
 from autograder.probing import differentiates
@@ -56,7 +56,7 @@ def scaled_dot_product_attention_cases(rng: np.random.Generator) -> Sequence[Cas
             inputs.purpose,
             {"q": tensor(inputs.q), "k": tensor(inputs.k), "v": tensor(inputs.v)},
             magnitude=inputs.magnitude(divisor=math.sqrt(inputs.q.shape[-1])),
-            scaled=True,
+            scaled=not root_is_exact(inputs.q.shape[-1]),
         )
         for inputs in attention_inputs(rng)
     )

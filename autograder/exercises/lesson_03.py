@@ -99,7 +99,7 @@ def concat_heads_cases(rng: np.random.Generator) -> Sequence[Case]:
 
 def per_head_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
     return tuple(
-        Case(inputs.name, inputs.purpose, inputs.stacked(), inputs.magnitude, scaled=True)
+        Case(inputs.name, inputs.purpose, inputs.stacked(), inputs.magnitude, inputs.scaled)
         for inputs in heads_inputs(rng)
     )
 
@@ -116,7 +116,7 @@ def multi_head_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
 
     return (
         *(
-            Case(inputs.name, inputs.purpose, inputs.packed(), inputs.magnitude, scaled=True)
+            Case(inputs.name, inputs.purpose, inputs.packed(), inputs.magnitude, inputs.scaled)
             for inputs in heads_inputs(rng)
         ),
         indivisible(

@@ -7,7 +7,7 @@ import numpy as np
 
 from autograder.declaring import Case, Exercise, Observation, Value
 from autograder.exercises import purposes
-from autograder.exercises.inputs import Array, normal, permuted, readable
+from autograder.exercises.inputs import Array, normal, permuted, readable, root_is_exact
 from autograder.exercises.torch_inputs import ATTENTION_OF_PYTORCH, tensor
 from autograder.probing import differentiates
 from autograder.recording import describe, record
@@ -212,7 +212,8 @@ def multi_head_attention_with_output_cases(rng: np.random.Generator) -> Sequence
         tensors = dict(zip(names, map(tensor, inputs), strict=True))
         arguments = {**tensors, "num_heads": num_heads}
         magnitude = largest(num_heads, *inputs) if not mentions else 1.0
-        return Case(name, purpose, arguments, magnitude, scaled=True, mentions=mentions)
+        scaled = not root_is_exact(inputs[1].shape[-1] // num_heads)
+        return Case(name, purpose, arguments, magnitude, scaled, mentions)
 
     def inputs(
         batch: int, n: int, d_model: int, keys: int, values: int, dtype: type = np.float64
@@ -239,6 +240,8 @@ def multi_head_attention_with_output_cases(rng: np.random.Generator) -> Sequence
         widths = num_heads * d_k, num_heads * d_v
         return case(name, purpose, num_heads, *inputs(batch, n, d_model, *widths, dtype=dtype))
 
+    x, w_q, *others = inputs(2, 5, 6, 32, 6)
+    exact = x, 5 * w_q, *others  # larger scores lose more when their digits are cut
     large = inputs(2, 4, 6, 10, 6)
     large[0][:, 1] /= 100  # one short word among long ones: rows of very different size
     return (
@@ -261,6 +264,7 @@ def multi_head_attention_with_output_cases(rng: np.random.Generator) -> Sequence
         drawn("one word", ONE_WORD, 2, 1, 6, 3, 2, 4),
         drawn("one head", ONE_HEAD, 2, 4, 6, 1, 5, 3),
         drawn("values of one number", "has values of one number in each head.", 2, 4, 5, 3, 2, 1),
+        case("a root that is exact", purposes.EXACT_ROOT, 2, *exact),
         case(
             "scores in the thousands",
             purposes.LARGE,

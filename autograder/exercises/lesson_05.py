@@ -128,7 +128,7 @@ def padding_mask_cases(rng: np.random.Generator) -> Sequence[Case]:
         case(
             "long sentences",
             "has sentences of up to 300 words, more than a number of eight bits can count.",
-            np.append(drawn(3, 130, 250), 290),
+            np.append(drawn(3, 130, 250), 289),
             300,
         ),
     )

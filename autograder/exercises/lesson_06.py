@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from autograder.declaring import Case, Exercise, Observation
 from autograder.exercises import purposes
 from autograder.exercises.attention_modules import module_cases, self_cases
+from autograder.exercises.mask_observing import masks
 from autograder.exercises.module_observing import probe_module
 from autograder.exercises.torch_inputs import ATTENTION_OF_PYTORCH, tensor
 from autograder.module_probing import PROJECTIONS, fill, list_parameters, projections_of, words
@@ -241,7 +242,7 @@ EXERCISES = (
         returns=("mask",),
         axes={"mask": ("query", "key")},
         cases=mask_cases,
-        probe=returns("mask"),
+        probe=masks(returns("mask")),
         reference="course.attention.torch_equivalents.to_torch_mask",
         not_allowed=ATTENTION_OF_PYTORCH,
         hints=(

@@ -10,7 +10,7 @@ from torch import Tensor
 from autograder.declaring import Case
 from autograder.exercises import purposes
 from autograder.exercises.attention_inputs import queries_keys_values
-from autograder.exercises.inputs import Array, normal, permuted, readable
+from autograder.exercises.inputs import Array, normal, permuted, readable, root_is_exact
 from autograder.exercises.mask_inputs import (
     BOTH,
     EMPTY,
@@ -116,7 +116,7 @@ def attention_case(
     scores = float(np.abs(q.astype(np.float64) @ np.swapaxes(k, -1, -2)).max())
     largest_value = max(1.0, float(np.abs(v).max()))
     magnitude = scores / math.sqrt(q.shape[-1]) * largest_value
-    return Case(name, purpose, tensors, magnitude, scaled=True)
+    return Case(name, purpose, tensors, magnitude, scaled=not root_is_exact(q.shape[-1]))
 
 
 def masked_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
@@ -130,6 +130,7 @@ def masked_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
         return q, k, v
 
     half = with_an_empty_row(some(rng, 3, 5), 1)
+    q, k, v = drawn(2, n_q=5, n_k=6, d_k=16, d_v=3)
     return (
         case(
             "two queries, three keys",
@@ -197,6 +198,12 @@ def masked_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
             purposes.ONE_QUERY,
             *drawn(2, 3, n_q=1, n_k=6, d_k=5, d_v=2),
             words((4, 3), 6),
+        ),
+        case(
+            "a root that is exact",
+            purposes.EXACT_ROOT,
+            *(5 * q, k, v),
+            some(rng, 5, 6),
         ),
         case("tempting scores", TEMPTING, *tempting_inputs(rng)),
         case("far below zero", FAR_BELOW, *far_below_inputs(rng)),

@@ -6,13 +6,13 @@ from typing import Any
 import torch
 
 from autograder.declaring import PARAMETERS, Case, Observation, Value
+from autograder.module_moving import describe_move
 from autograder.module_probing import (
     build,
     chance_of,
     copied,
     describe_dropout,
     describe_evaluation,
-    describe_move,
     fill,
     has_its_projections,
     left_alone,
@@ -53,6 +53,8 @@ def _probe(implementation: Callable[..., Any], wanted: Mapping[str, Any]) -> Obs
         return build(implementation, built)
 
     module = make()
+    if wanted.get("then") == AGAIN:  # nothing of a module may be kept in its class
+        build(implementation, {**built, "d_model": wanted["d_model"] + 1, "num_heads": 1})
     listed = list_parameters(module)
     values = {PARAMETERS: listed}
     inputs = {name: value for name, value in wanted.items() if name in ("x", *CALLING)}

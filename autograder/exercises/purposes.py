@@ -9,5 +9,8 @@ BATCH_OF_ONE = "has a leading axis of length 1, which has to stay."
 ONE_QUERY = "has one query only."
 ONE_KEY = "has one key only, so that its axis has length 1, and has to stay."
 LARGE = "has scores in the thousands beside small ones, where a careless exp() overflows."
+EXACT_ROOT = (
+    "has d_k = 16, whose root, 4, is exact, so that nothing but a loss of digits is off by little."
+)
 FLOAT32 = "has float32 inputs."
 PERMUTED = "has inputs that lie in memory in another order."

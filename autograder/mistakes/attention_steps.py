@@ -74,6 +74,11 @@ def shifted_by_all(scores: Tensor) -> Tensor:
     return e / e.sum(dim=-1, keepdim=True)
 
 
+def shifted_by_map(scores: Tensor) -> Tensor:
+    e = (scores - scores.amax(dim=(-2, -1), keepdim=True)).exp()
+    return e / e.sum(dim=-1, keepdim=True)
+
+
 def without_keepdim(scores: Tensor) -> Tensor:
     e = (scores - scores.max(dim=-1, keepdim=True).values).exp()
     return e / e.sum(dim=-1)
@@ -169,11 +174,25 @@ WEIGHING: tuple[Mistake, ...] = (
         naive_softmax,
     ),
     *ways(
+        "overflow-hidden",
+        "exp() of a large score is infinite, and infinity divided by infinity is NaN. The number "
+        "that is put in its place is no weight.",
+        "use torch.softmax, which subtracts each row's largest score first.",
+        lambda s: naive_softmax(s).nan_to_num(),
+    ),
+    *ways(
+        "float32-in-between",
+        "a step is done in float32 whatever the inputs are, which loses half of their digits.",
+        "stay in the dtype of the inputs: no .float(), no dtype=torch.float32.",
+        lambda s: torch.softmax(s.float(), dim=-1).to(s.dtype),
+    ),
+    *ways(
         "global-maximum",
         "the largest score of all rows is subtracted; in a row far below it every exp() is 0, and "
         "0/0 is NaN.",
         "use torch.softmax, or subtract each row's own maximum.",
         shifted_by_all,
+        shifted_by_map,
     ),
     *ways(
         "no-keepdims",

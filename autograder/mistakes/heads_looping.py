@@ -151,6 +151,13 @@ PER_HEAD = (
         joining(lambda heads: torch.stack(heads[::-1], dim=1)),
     ),
     *ways(
+        "head-missing",
+        "the first or the last head is missing.",
+        "loop over all of them: range(len(w_q)) ends with the last.",
+        joining(lambda heads: torch.stack(heads[:-1] or heads, dim=1)),
+        joining(lambda heads: torch.stack(heads[1:] or heads, dim=1)),
+    ),
+    *ways(
         "heads-chained",
         "each head works on what the head before it made: x is overwritten in the loop.",
         "give the output of a head another name than x. All heads see the same x.",

@@ -282,6 +282,15 @@ CAUSAL = (
         falsy_size,
     ),
     *ways(
+        "size-one-squeezed",
+        "an axis of length 1 was removed, and it was one of the result's.",
+        "leave squeeze() out.",
+        *making(
+            lambda n_q, n_k: right_causal(n_q, n_k).squeeze(),
+            lambda n_q, n_k: right_causal(n_q, n_k).squeeze(0),
+        ),
+    ),
+    *ways(
         "none-not-filled-in",
         "n_k is used although it may be None.",
         "begin with `if n_k is None: n_k = n_q`.",

@@ -45,6 +45,7 @@ PADDING = (
         "True where the position is smaller than the length, and no ~.",
         lambda n, m: ~right_padding(n, m),
         lambda n, m: (positions(m) >= n[:, None])[:, None, None, :],
+        lambda n, m: (positions(m) > n[:, None])[:, None, None, :],
     ),
     *ways(
         "one-too-many",
@@ -200,6 +201,13 @@ PADDING = (
         lambda n, m: right_padding(n.to(torch.uint8), m),
         lambda n, m: (positions(m).to(torch.int8) < n.to(torch.int8)[:, None])[:, None, None, :],
         lambda n, m: (positions(m).to(torch.uint8) < n.to(torch.uint8)[:, None])[:, None, None, :],
+    ),
+    *ways(
+        "size-one-squeezed",
+        "an axis of length 1 was removed, and it was one of the result's.",
+        "leave squeeze() out.",
+        lambda n, m: right_padding(n, m).squeeze(0),
+        lambda n, m: right_padding(n, m).squeeze(-1),
     ),
     *ways(
         "changed-input",

@@ -1,127 +1,52 @@
 """Mistakes in attention under a mask: those of its softmax, and those of the steps around it."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import torch
-from torch import Tensor
 
 from autograder.declaring import Mistake
 from autograder.mistakes import ways
 from autograder.mistakes.attention_steps import (
     SCORING,
-    Scores,
     lifted,
     products,
     right_scores,
     root,
     turned,
 )
-from autograder.mistakes.masked_steps import NOTHING, empty, masked, right, under
+from autograder.mistakes.masked_mixing_steps import (
+    attending,
+    causal_too,
+    causal_without_mask,
+    keys_masked,
+    mask_turned_in_place,
+    masked_attention,
+    masked_scores_returned,
+    mixing,
+    output_repaired,
+    padding_on_queries,
+    query_scaled_in_place,
+    right_mix,
+    right_weights,
+    scores_returned,
+    scoring,
+    value_zeroed_in_place,
+    weights_of_all_returned,
+    without_mask,
+)
+from autograder.mistakes.masked_steps import empty, masked, under
 from autograder.mistakes.masked_weights import WEIGHTS
 
-Weights = Callable[[Tensor, Tensor | None], Any]
-Mix = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor | None], Any]
-
-right_weights = masked(right)
-
-
-def right_mix(w: Tensor, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
-    return w @ v, w
-
-
-def attending(
-    scores: Scores = right_scores, weights: Weights = right_weights, mix: Mix = right_mix
-) -> Callable[..., Any]:
-    """Attention under a mask from three steps, each of which may be wrong."""
-    return lambda q, k, v, mask=None: mix(weights(scores(q, k), mask), q, k, v, mask)
-
-
-def scoring(*scores: Scores) -> list[Callable[..., Any]]:
-    return [attending(scores=each) for each in scores]
-
-
-def mixing(*mixes: Mix) -> list[Callable[..., Any]]:
-    return [attending(mix=each) for each in mixes]
-
-
-def without_mask(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
-    return attending()(q, k, v)
-
-
-def masked_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Any:
-    """Without a default for the mask. It bears the name that Python's message has."""
-    return attending()(q, k, v, mask)
-
-
-def keys_masked(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
-    """The mask, as one of keys, multiplied onto k: the scores of hidden keys become 0."""
-    if mask is None:
-        return attending()(q, k, v)
-    return attending()(q, k * mask.any(dim=-2).unsqueeze(-1), v)
-
-
-def output_repaired(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
-    """NaN is taken out of the output, and stays in the weights."""
-    scores = right_scores(q, k)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, NOTHING)
-    weights = torch.softmax(scores, dim=-1)
-    return (weights @ v).nan_to_num(0), weights
-
-
-def weights_of_all_returned(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
-    scores = right_scores(q, k)
-    return right_weights(scores, mask) @ v, torch.softmax(scores, dim=-1)
-
-
-def scores_returned(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
-    scores = right_scores(q, k)
-    return right_weights(scores, mask) @ v, scores
-
-
-def query_scaled_in_place(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
-    q /= root(q)
-    weights = right_weights(products(q, k), mask)
-    return weights @ v, weights
-
-
-def value_zeroed_in_place(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
-    output, weights = attending()(q, k, v, mask)
-    v *= 0
-    return output, weights
-
-
-def mask_turned_in_place(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
-    result = attending()(q, k, v, mask)
-    if mask is not None:
-        mask.logical_not_()
-    return result
-
-
-def causal_too(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
-    n_q, n_k = q.shape[-2], k.shape[-2]
-    causal = torch.ones(n_q, n_k, dtype=torch.bool).tril(max(n_k - n_q, 0))
-    return attending()(q, k, v, causal if mask is None else mask & causal)
-
-
-def causal_without_mask(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
-    n_q, n_k = q.shape[-2], k.shape[-2]
-    if mask is None and n_q == n_k:
-        mask = torch.ones(n_q, n_k, dtype=torch.bool).tril()
-    return attending()(q, k, v, mask)
-
-
-def padding_on_queries(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
-    if mask is not None and mask.shape[-2] == 1 and q.shape[-2] == k.shape[-2]:
-        mask = mask.transpose(-2, -1)
-    return attending()(q, k, v, mask)
-
-
 # How many ways of one mistake in the softmax are tried in attention as well.
-SHOWN = {"constant-for-infinity": 5, "mask-none": 4, "epsilon-added": 1}
+SHOWN = {
+    "constant-for-infinity": 10,
+    "renormalised": 7,
+    "zero-times-infinity": 4,
+    "overflow": 5,
+    "mask-none": 4,
+    "epsilon-added": 1,
+}
 # Attention makes the scores itself, and may change these in place.
 OF_THE_SOFTMAX_ALONE = ("changed-input", "scores-returned", "mask-without-effect")
 
@@ -224,6 +149,7 @@ ATTENTION = (
         "the scores are returned in the place of the weights.",
         "return what the softmax made of them.",
         scores_returned,
+        masked_scores_returned,
     ),
     *ways(
         "output-repaired",
@@ -314,6 +240,12 @@ ATTENTION = (
             lambda w, q, k, v, m: (w @ v, w.detach()),
             lambda w, q, k, v, m: (w @ v.detach(), w),
         ),
+    ),
+    *ways(
+        "output-cut",
+        "the output is cut from the graph of gradients, so that nothing can be learned through it.",
+        "leave .detach(), .data and no_grad out.",
+        *mixing(lambda w, q, k, v, m: ((w @ v).detach(), w)),
     ),
     *ways(
         "size-one-squeezed",

@@ -94,6 +94,10 @@ def renormalised(scores: Tensor, mask: Tensor, least: float = 0.0) -> Tensor:
     return weights / weights.sum(dim=-1, keepdim=True).clamp_min(least)
 
 
+def divided(e: Tensor) -> Tensor:
+    return e / e.sum(dim=-1, keepdim=True)
+
+
 def with_epsilon(e: Tensor, epsilon: float = 1e-8) -> Tensor:
     return e / (e.sum(dim=-1, keepdim=True) + epsilon)
 

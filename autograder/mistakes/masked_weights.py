@@ -13,6 +13,7 @@ from autograder.mistakes.masked_steps import (
     changing_scores,
     changing_scores_behind_autograd,
     constant_denominator,
+    divided,
     divided_or_left,
     divided_where_possible,
     empty,
@@ -131,7 +132,24 @@ WEIGHTS = (
             zeroed(exponentials),
             lambda s, m: exponentials(s, m, 1e-9),
             lambda s, m: with_epsilon(s.exp() * m),
+            lambda s, m: divided(s.masked_fill(~m, NOTHING).exp()),
         ),
+    ),
+    *ways(
+        "overflow-hidden",
+        "exp() of a large score is infinite, and of one far below zero it is 0: ∞/∞ and 0/0 are "
+        "NaN. The number that is put in its place is no weight.",
+        "use torch.softmax, which subtracts each row's largest score first.",
+        *masking(
+            finished(exponentials),
+            finished(lambda s, m: divided(s.masked_fill(~m, NOTHING).exp())),
+        ),
+    ),
+    *ways(
+        "float32-in-between",
+        "a step is done in float32 whatever the inputs are, which loses half of their digits.",
+        "stay in the dtype of the inputs: no .float(), no dtype=torch.float32.",
+        *masking(lambda s, m: right(s.float(), m).to(s.dtype)),
     ),
     *ways(
         "global-maximum",
@@ -249,6 +267,8 @@ WEIGHTS = (
         *masking(
             lambda s, m: softmax(s + (1 - m.to(s.dtype)) * NOTHING),
             lambda s, m: softmax(s + (~m) * NOTHING),
+            finished(lambda s, m: softmax(s + (~m) * NOTHING)),
+            zeroed(lambda s, m: softmax(s + (~m) * NOTHING)),
         ),
     ),
     *ways(

@@ -42,6 +42,19 @@ def cuda_inputs(self: Any, *inputs: Tensor) -> Any:
     return Steps.project(self, *(x.cuda() for x in inputs))
 
 
+def inputs_on_the_cpu(self: Any, *inputs: Tensor) -> Any:
+    return Steps.project(self, *(x.to("cpu") for x in inputs))
+
+
+def kept_in_the_class(self: Any, d_model: int, num_heads: int) -> None:
+    Steps.check(self, d_model, num_heads)
+    type(self).heads_of_all = num_heads
+
+
+def split_as_all(self: Any, x: Tensor) -> Tensor:
+    return x.unflatten(-1, (self.heads_of_all, -1)).transpose(1, 2)
+
+
 def cpu_scale(self: Any, scores: Tensor) -> Tensor:
     return scores / torch.full((1,), math.sqrt(self.d_k), dtype=scores.dtype)
 
@@ -152,13 +165,20 @@ AROUND: tuple[Told, ...] = (
         MADE_ON_THE_CPU,
         ELSEWHERE,
         MAKE_IT_THERE,
-        ({"scale": cpu_scale},),
+        ({"scale": cpu_scale}, {"project": inputs_on_the_cpu}),
     ),
     (
         "kept-between-calls",
         "something from an earlier call is used again.",
         "compute everything anew in each call, from its inputs.",
         ({"project": remembered}, {"project": by_shape}, {"project": kept_keys}),
+    ),
+    (
+        "kept-in-the-class",
+        "a size is kept in the class, or in a global variable, which all modules share: building "
+        "one changes the others.",
+        "keep it in the module: self.num_heads = num_heads.",
+        ({"check": kept_in_the_class, "split": split_as_all},),
     ),
     (
         "fixed-length",

@@ -116,6 +116,13 @@ ATTENDING: tuple[Told, ...] = (
         ({"normalise": naive},),
     ),
     (
+        "overflow-hidden",
+        "exp() of a large score is infinite, and infinity divided by infinity is NaN. The number "
+        "that is put in its place is no weight.",
+        "use torch.softmax, which subtracts each row's largest score first.",
+        ({"normalise": lambda self, scores: naive(self, scores).nan_to_num(nan=0.0)},),
+    ),
+    (
         "keys-reshaped",
         "the keys are reshaped, not transposed: the rows that come out are no keys.",
         "swap the last two axes with k.transpose(-2, -1).",

@@ -60,6 +60,10 @@ def split_by_key(self: Any, x: Tensor) -> Tensor:
     return Steps.split(self, x)
 
 
+def query_length_and_size(self: Any, heads: Tensor) -> Tensor:
+    return heads.transpose(1, 2).reshape(heads.shape[0], self.length, self.d_model)
+
+
 def keys_by_query(self: Any, x: Tensor) -> Tensor:
     """Query, key and value in turn; the key's rows are counted with the query's length."""
     self.turn = getattr(self, "turn", 0) + 1
@@ -212,7 +216,10 @@ CALLS: tuple[Told, ...] = (
         "length-of-the-key",
         "the output is shaped with the number of keys; it has one row for each query.",
         "use the query's length.",
-        ({"split": split_by_key, "concat": query_length},),
+        (
+            {"split": split_by_key, "concat": query_length},
+            {"split": split_by_key, "concat": query_length_and_size},
+        ),
     ),
     (
         "weights-always-returned",
@@ -307,8 +314,18 @@ def layers_without_bias(*names: str) -> dict[str, Any]:
     return {"build": build}
 
 
-# Of the smallest module alone, which is given neither `bias` nor `need_weights`.
+def dropping(rate: float) -> dict[str, Any]:
+    return {"drop": lambda self, weights: nn.functional.dropout(weights, rate)}
+
+
+# Of the smallest module alone, which is given neither `bias` nor `need_weights`, nor `dropout`.
 SMALLEST: tuple[Told, ...] = (
+    (
+        "dropout-unasked",
+        "weights are dropped, and nobody asked for dropout, so that no two calls agree.",
+        "leave dropout out; it comes with MultiHeadAttention.",
+        (dropping(0.1), dropping(0.2), dropping(0.5)),
+    ),
     (
         "built-without-bias",
         "projections are made with bias=False; here all four have a bias.",

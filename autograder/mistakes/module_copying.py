@@ -60,6 +60,8 @@ def copying(
     ignoring: Sequence[str] = (),
     returned: Callable[[Any, Any], Any] = lambda mine, theirs: None,
     chunk_bias: Callable[[Tensor], Sequence[Tensor]] = lambda packed: packed.chunk(3),
+    order_of_biases: Sequence[int] | None = None,
+    out_weight: bool = True,
 ) -> Callable[[Any, Any], Any]:
     """The right copying, with some of its steps replaced."""
 
@@ -70,14 +72,14 @@ def copying(
             pieces = chunk(theirs.in_proj_weight)
             for layer, i in zip(layers, order, strict=True):
                 place(layer, "weight", weight(pieces[i]))
-        if "out" in parts:
+        if "out" in parts and out_weight:
             place(mine.W_o, "weight", out(theirs.out_proj.weight))
         if theirs.in_proj_bias is not None and (
             mine.W_q.bias is not None or "theirs" not in ignoring
         ):
             if "in" in biases and "in" in parts:
                 pieces = chunk_bias(theirs.in_proj_bias)
-                for layer, i in zip(layers, order, strict=True):
+                for layer, i in zip(layers, order_of_biases or order, strict=True):
                     place(layer, "bias", pieces[i])
             if "out" in biases and "out" in parts:
                 place(mine.W_o, "bias", theirs.out_proj.bias)
@@ -168,12 +170,16 @@ def returns_silently(mine: Any, theirs: Any) -> None:
     copying()(mine, theirs)
 
 
+ORDERS = ((1, 0, 2), (0, 2, 1), (2, 1, 0), (1, 2, 0), (2, 0, 1))
+
 COPYING: tuple[Mistake, ...] = (
     *ways(
         "wrong-order",
         "the packed weight holds query, key and value in this order, and they ended up elsewhere.",
         "w_q, w_k, w_v = theirs.in_proj_weight.chunk(3).",
-        *(copying(order=o) for o in ((1, 0, 2), (0, 2, 1), (2, 1, 0), (1, 2, 0), (2, 0, 1))),
+        *(copying(order=o) for o in ORDERS),
+        *(copying(order=o, order_of_biases=(0, 1, 2)) for o in ORDERS),
+        *(copying(order_of_biases=o) for o in ORDERS),
     ),
     *ways(
         "one-for-all",
@@ -218,6 +224,7 @@ COPYING: tuple[Mistake, ...] = (
         "copy theirs.out_proj.weight, and its bias, into mine.W_o.",
         copying(parts=("in",)),
         copying(parts=("in",), biases=()),
+        copying(out_weight=False),
     ),
     *ways(
         "only-the-output-projection",

@@ -135,5 +135,11 @@ def building(**layers: Any) -> dict[str, Any]:
 Told = tuple[str, str, str, tuple[dict[str, Any], ...]]
 
 MADE_ON_THE_CPU = "made-on-the-cpu"
-ELSEWHERE = "a tensor, such as a mask, is made on the CPU, and meets others that may lie elsewhere."
-MAKE_IT_THERE = "make it where the inputs are, device=x.device; for √d_k a plain number will do."
+ELSEWHERE = (
+    "a tensor, such as a mask, is made on the CPU, or moved to a device that the code names, and "
+    "meets others that may lie elsewhere."
+)
+MAKE_IT_THERE = (
+    "make it where the inputs are, device=x.device, and move nothing in forward; for √d_k a plain "
+    "number will do."
+)

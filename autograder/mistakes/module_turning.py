@@ -40,6 +40,9 @@ TURNING: tuple[Mistake, ...] = (
         "return ~mask, which stays a mask of bools.",
         lambda mask: ~mask.int(),
         lambda mask: ~mask.long(),
+        lambda mask: (~mask).float(),
+        lambda mask: (~mask).int(),
+        lambda mask: (~mask).to(torch.uint8),
     ),
     *ways(
         "subtracted",
@@ -61,6 +64,12 @@ TURNING: tuple[Mistake, ...] = (
         "return ~mask.",
         lambda mask: torch.ones_like(mask).triu(1),
         lambda mask: torch.ones_like(mask).tril(),
+    ),
+    *ways(
+        "empty-rows-opened",
+        "a query that may attend to nothing may attend to everything in the new mask.",
+        "turn every entry round, in such rows too: ~mask.",
+        lambda mask: ~mask & mask.any(dim=-1, keepdim=True),
     ),
     *ways(
         "axes-added",

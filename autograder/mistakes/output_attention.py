@@ -67,6 +67,11 @@ def unfolded(heads: Tensor) -> Tensor:
     return heads.reshape(num_heads, batch, *rest).transpose(0, 1)
 
 
+def refolded(heads: Tensor) -> Tensor:
+    batch, num_heads, *rest = heads.shape
+    return heads.transpose(0, 1).reshape(batch, num_heads, *rest)
+
+
 def at_the_end() -> tuple[Mistake, ...]:
     first = {m.id: m for m in reversed(PROJECT_OUTPUT)}
     return tuple(
@@ -228,6 +233,7 @@ MULTI_HEAD_ATTENTION_WITH_OUTPUT: tuple[Mistake, ...] = (
         "are mixed.",
         "what was folded as (batch, num_heads) has to be unfolded as (batch, num_heads).",
         *finishing(lambda heads, w_o: finished(unfolded(heads), w_o)),
+        pipeline(split=lambda x, h: refolded(cut(x, h))),
     ),
     *ways(
         "masked-too-early",

@@ -131,6 +131,12 @@ BIASES = (
         total(biases=nothing),
     ),
     *ways(
+        "bias-read-inverted",
+        "biases are counted when bias is False, and left out when it is True.",
+        "add them `if bias:`.",
+        lambda d, h, k=None, v=None, bias=False: float(total()(d, h, k, v, not bias)),
+    ),
+    *ways(
         "biases-always-counted",
         "biases are counted although bias is False.",
         "add them only `if bias:`.",
