@@ -184,7 +184,6 @@ def _say_result(console: "Console", graded: "Graded") -> None:
     if record is None:
         line = f"{who}  NOT GRADED  {safe_text(graded.fault)}"
     else:
-        points = sum(row.points for row in record.rows)
         total = sum(row.max_points for row in record.rows)
         wrong = [
             f"{row.exercise}: {row.outcome}{f' ({row.mistake})' if row.mistake else ''}"
@@ -196,7 +195,8 @@ def _say_result(console: "Console", graded: "Graded") -> None:
         if wrong and len(notes) == 1 and len(record.rows) > 1:  # one reason for all of them
             said = notes.pop()
         again = "" if graded.fresh else "  (unchanged)"
-        line = f"{who}  {points:g}/{total:g}  {safe_text(said)}{again}"
+        again += "  (with points given by hand)" if graded.by_hand else ""
+        line = f"{who}  {graded.points:g}/{total:g}  {safe_text(said)}{again}"
     console.print(line, markup=False)
 
 
@@ -210,6 +210,7 @@ def _as_json(graded: "Graded") -> dict[str, Any]:
         "graded": record is not None,
         "fresh": graded.fresh,
         "fault": graded.fault,
+        "points": graded.points if record else None,
         "record": as_json(record) if record else None,
     }
 

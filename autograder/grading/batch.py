@@ -4,8 +4,8 @@ import contextlib
 import secrets
 import shutil
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from autograder.grading.gradebook import (
     fill,
     in_a_sentence,
     opened,
+    set_by_hand,
     submissions_known,
 )
 from autograder.grading.locking import alone_in
@@ -34,7 +35,7 @@ from autograder.grading.marks import (
 from autograder.grading.places import Classroom, Project
 from autograder.grading.preprocessors import Judge
 from autograder.grading.records import Record
-from autograder.grading.repairing import Known, known_cells
+from autograder.grading.repairing import CHECK, Known, known_cells
 from autograder.grading.sandbox import NoSandbox, why_not
 from autograder.grading.submissions import Submission, folders, read_submission
 from autograder.grading.terminal import is_plain
@@ -53,6 +54,7 @@ class Graded:
     record: its marks, or None when it could not be graded.
     fault: why not, a fault of the machine or of ours, or "".
     fresh: whether it was graded in this run, and not before.
+    by_hand: by exercise, the points that somebody gave in the formgrader.
     """
 
     student: str
@@ -60,6 +62,13 @@ class Graded:
     record: Record | None
     fault: str = ""
     fresh: bool = True
+    by_hand: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def points(self) -> float:
+        """The sum of what counts."""
+        rows = self.record.rows if self.record else ()
+        return sum(self.by_hand.get(row.exercise, row.points) for row in rows)
 
 
 def submissions_of(classroom: Classroom, assignments: Sequence[str]) -> list[tuple[str, str]]:
@@ -93,8 +102,8 @@ def grade(
     """
     with alone_in(classroom), shared_engine():
         shutil.rmtree(classroom.staging, ignore_errors=True)
-        run = _Run(project, classroom, trust_submissions, regrade, elsewhere=bool(scheduler))
         check_gradebook(classroom.gradebook)
+        run = _Run(project, classroom, trust_submissions, regrade, elsewhere=bool(scheduler))
         results = []
         try:
             with run.crew(jobs, scheduler) as crew:
@@ -128,6 +137,7 @@ class _Run:
         self._filled: dict[str, str] = {}
         self._cells: dict[str, tuple[Known, ...]] = {}
         self._stored: set[tuple[str, str]] = set()
+        self._by_hand = set_by_hand(classroom.db_url) if classroom.gradebook.is_file() else {}
 
     def crew(
         self, jobs: int, scheduler: str
@@ -251,13 +261,20 @@ class _Run:
             and (graded / f"{record.notebook}.ipynb").is_file()
         )
 
+    def _points_by_hand(self, *whose: str) -> dict[str, float]:
+        return {
+            cell.removeprefix(CHECK): points
+            for (*who, cell), points in self._by_hand.items()
+            if tuple(who) == whose
+        }
+
     def _remember(self, graded: Graded) -> Graded:
         """Keep or forget the fault of a submission; the result, with what went wrong there."""
         verdicts, student, assignment = self._classroom.verdicts, graded.student, graded.assignment
         try:
             if not graded.fault:
                 forget_fault(verdicts, student, assignment)
-                return graded
+                return replace(graded, by_hand=self._points_by_hand(student, assignment))
         except OSError as error:
             graded = Graded(student, assignment, None, in_a_sentence(error))
         exercises = tuple(self._project.exercises_of(assignment))

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from click.testing import CliRunner, Result
+from nbgrader.api import Gradebook
 
 from autograder.cli import main
 from tests.grading.notebooks import ONE, OVERFLOWING, START, released, solved
@@ -38,6 +39,18 @@ def test_grade_prints_one_line_per_student(command, new_school):
     assert lines[2].startswith(f"bo  {ONE}  1/7  softmax: wrong values (overflow); ")
     assert lines[3].startswith(f"evil \\x1b[2J name  {ONE}  NOT GRADED  ")
     assert "\x1b" not in done.stdout
+
+
+def test_points_given_by_hand_count_on_the_line(command, new_school):
+    new_school.hand_in("bo", solved(softmax=OVERFLOWING))
+    command("grade", "--jobs", "1")
+    with Gradebook(new_school.classroom.db_url) as gradebook:
+        grade = gradebook.find_grade("check-softmax", "01-exercises", ONE, "bo")
+        grade.manual_score = 1.5
+        gradebook.db.commit()
+    (line,) = command("grade", "--jobs", "1").stdout.splitlines()[:1]
+    assert line.startswith(f"bo  {ONE}  2.5/7  softmax: wrong values (overflow); ")
+    assert line.endswith("(unchanged)  (with points given by hand)")
 
 
 def test_what_lies_in_the_wrong_place_gets_a_row_with_a_reason(command, new_school):
