@@ -159,7 +159,7 @@ def _parameters_difference(
     exercise: Exercise, expected: Observation, seen: Observation
 ) -> Difference | None:
     wanted, have = expected.values[PARAMETERS], seen.values.get(PARAMETERS, Value("text", ""))
-    if wanted.data == have.data:
+    if have.kind == wanted.kind and wanted.data == have.data:
         return None
     what, mistake = compare_parameters(exercise.name, str(have.data), str(wanted.data))
     return Difference("wrong values", what, mistake, PARAMETERS)

@@ -6,6 +6,7 @@ unpacking happens where marks are given, so that every field is checked.
 
 import math
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,13 @@ import numpy as np
 from autograder.declaring import Case, Observation, Observations, Problem, Value
 from autograder.wire import DTYPES, WireError
 
-VALUE_LIMIT = 16 * 2**20  # bytes of one returned array; larger ones travel as their description
+# Bytes of one returned array, and of all; larger ones travel as their description. What is asked
+# for anywhere has a tenth of that.
+VALUE_LIMIT, VALUES_LIMIT = 4 * 2**20, 24 * 2**20
 TEXT_LIMIT = 10_000  # characters of one string
+NAME_LIMIT = 200  # characters of one name
+WHOLE_LIMIT = 2**63  # beyond it, NumPy keeps numbers as objects, which nothing can be done with
+COUNT_LIMIT = 1000  # cases, parts of a case, or names in a list
 
 
 def pack_case(case: Case) -> dict[str, Any]:
@@ -30,17 +36,32 @@ def unpack_case(packed: Any) -> Case:
 
 def pack_observations(observations: Observations) -> dict[str, Any]:
     """Observations as plain data; whatever is too large is cut or described."""
+    room = _Room()
     return {
-        "by_case": {name: _pack_observation(o) for name, o in observations.by_case.items()},
+        "by_case": {name: _pack_observation(o, room) for name, o in observations.by_case.items()},
         "refusal": _cut(observations.refusal),
-        "refers_to": [_cut(name) for name in observations.refers_to],
+        "refers_to": [_cut(name, NAME_LIMIT) for name in observations.refers_to],
     }
 
 
-def _pack_observation(observation: Observation) -> dict[str, Any]:
+@dataclass
+class _Room:
+    """How many bytes of arrays may still be sent."""
+
+    left: int = VALUES_LIMIT
+
+    def takes(self, size: int) -> bool:
+        if size > min(self.left, VALUE_LIMIT):
+            return False
+        self.left -= size
+        return True
+
+
+def _pack_observation(observation: Observation, room: _Room) -> dict[str, Any]:
     problem = observation.problem
+    values = observation.values.items()
     return {
-        "values": {_cut(part): _pack_value(value) for part, value in observation.values.items()},
+        "values": {_cut(part, NAME_LIMIT): _pack_value(value, room) for part, value in values},
         "problem": problem and _pack_problem(problem),
         "changed": list(observation.changed),
         "called": list(observation.called),
@@ -50,32 +71,33 @@ def _pack_observation(observation: Observation) -> dict[str, Any]:
 
 def _pack_problem(problem: Problem) -> dict[str, Any]:
     cut = {name: _cut(text) for name, text in vars(problem).items() if isinstance(text, str)}
-    parents = [_cut(parent) for parent in problem.parents]
+    parents = [_cut(parent, NAME_LIMIT) for parent in problem.parents[:COUNT_LIMIT]]
     return {**cut, "line_number": problem.line_number, "parents": parents}
 
 
-def _pack_value(value: Value) -> dict[str, Any]:
+def _pack_value(value: Value, room: _Room) -> dict[str, Any]:
     data = value.data
     if isinstance(data, np.ndarray):
-        if data.nbytes > VALUE_LIMIT:
+        if not room.takes(data.nbytes):
             words = f"{value.description}, too large to be compared"
             return vars(Value("other", description=_cut(words)))
         if data.dtype.name not in DTYPES:  # long double and its complex kin
             data = data.astype(np.complex128 if data.dtype.kind == "c" else np.float64)
-    elif type(data) is int and abs(data) >= 2**1000:
+    elif type(data) is int and abs(data) >= WHOLE_LIMIT:
         data = math.inf if data > 0 else -math.inf
     elif type(data) is str:
         data = _cut(data)
     return {**vars(value), "data": data, "description": _cut(value.description)}
 
 
-def _cut(text: str) -> str:
-    return str(text)[:TEXT_LIMIT]
+def _cut(text: str, limit: int = TEXT_LIMIT) -> str:
+    return str(text)[:limit]
 
 
 def unpack_observations(packed: Any) -> Observations:
     """The observations that `pack_observations` packed, every field checked. Raises WireError."""
     fields = _fields(packed, by_case=dict, refusal=str, refers_to=list)
+    _names(list(fields["by_case"]))
     return Observations(
         {name: _unpack_observation(o) for name, o in fields["by_case"].items()},
         fields["refusal"],
@@ -87,6 +109,7 @@ def _unpack_observation(packed: Any) -> Observation:
     fields = _fields(
         packed, values=dict, problem=(dict, type(None)), changed=list, called=list, printed=str
     )
+    _names(list(fields["values"]))
     return Observation(
         {part: _unpack_value(value) for part, value in fields["values"].items()},
         None if fields["problem"] is None else _unpack_problem(fields["problem"]),
@@ -117,8 +140,8 @@ def _unpack_value(packed: Any) -> Value:
         "array": type(data) is np.ndarray and _is_array_dtype(dtype),
         "tensor": type(data) is np.ndarray and re.fullmatch(r"[a-z0-9_]{1,30}", dtype),
         "number": type(data) in (bool, float, complex)
-        or (type(data) is int and abs(data) < 2**1000),
-        "text": type(data) is str,
+        or (type(data) is int and abs(data) < WHOLE_LIMIT),
+        "text": type(data) is str and len(data) <= TEXT_LIMIT,
         "none": data is None,
         "other": data is None,
     }
@@ -132,7 +155,9 @@ def _is_array_dtype(name: str) -> bool:
 
 
 def _names(items: list[Any]) -> tuple[str, ...]:
-    if not all(type(item) is str for item in items):
+    if len(items) > COUNT_LIMIT:
+        raise WireError(f"There are {len(items)} names, where {COUNT_LIMIT} are many.")
+    if not all(type(item) is str and len(item) <= NAME_LIMIT for item in items):
         raise WireError("A list of names contains something else.")
     return tuple(items)
 
@@ -144,4 +169,6 @@ def _fields(packed: Any, **types: Any) -> dict[str, Any]:
     for name, kind in types.items():
         if not isinstance(packed[name], kind) or (kind is int and type(packed[name]) is bool):
             raise WireError(f"{name} is of the wrong type, {type(packed[name]).__name__}.")
+        if kind is str and len(packed[name]) > TEXT_LIMIT:
+            raise WireError(f"{name} has {len(packed[name])} characters, which is too much.")
     return packed

@@ -11,7 +11,7 @@ things happen, so that a process which dies midway has lost nothing that it did 
              {"event": "ran", "cell": 3, "outputs": […], "count": 2}
              {"event": "observed", "cell": 4, "observations": packed observations}
              {"event": "missing", "cell": 4}
-             {"event": "failed", "cell": 4, "why": "…"}
+             {"event": "failed", "cell": 4, "why": "interrupted", "unsent" or "unobserved"}
              {"event": "done"}
 
 Neither the course nor the judging side is imported here. Student code shares this process
@@ -35,6 +35,8 @@ from autograder.capturing import ZMQInteractiveShell, start_shell
 from autograder.declaring import Case, Exercise
 from autograder.observing import observe
 from autograder.packing import pack_observations, unpack_case
+from autograder.recording import type_name
+from autograder.restoring import Originals
 from autograder.wire import WireError, decode, encode, receive
 
 Send = Callable[[Mapping[str, Any]], None]
@@ -45,12 +47,14 @@ BESIDE_STUDENT_CODE = (
     "confining",
     "declaring",
     "exercises",
+    "module_moving",
     "module_probing",
     "observing",
     "packing",
     "probing",
     "recording",
     "refusing",
+    "restoring",
     "running",
     "watching",
     "wire",
@@ -132,16 +136,18 @@ def run(
     cells = [_prepare(cell) for cell in job["cells"]]
     _put_stand_ins()
     sys.meta_path.insert(0, _NotHere())
+    originals = Originals.of("autograder")
     for index, cell in enumerate(cells):
         send({"event": "started", "cell": index})
         if isinstance(cell, str):
             event = _run_code(cell, shell, interrupts)
         else:
+            originals.put_back()
             event = _observe(*cell, shell, interrupts)
         try:
             send({"cell": index, **event})
-        except WireError as error:
-            send({"cell": index, "event": "failed", "why": str(error)})
+        except WireError:
+            send({"cell": index, "event": "failed", "why": "unsent"})
 
 
 def _prepare(cell: Mapping[str, Any]) -> str | tuple[Exercise, list[Case]]:
@@ -175,7 +181,7 @@ def _observe(
     except KeyboardInterrupt:
         return {"event": "failed", "why": "interrupted"}
     except BaseException as error:  # student code has broken something that observing needs
-        return {"event": "failed", "why": f"{type(error).__name__} while it was observed"}
+        return {"event": "failed", "why": "unobserved", "error": type_name(type(error))}
     finally:
         shell.outputs.take()
 

@@ -10,6 +10,7 @@ torch is imported only when a tensor occurs.
 
 import json
 import math
+import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,7 +22,9 @@ from autograder.recording import is_tensor
 HEADER = struct.Struct(">4sII")
 MARK = b"MHw1"
 JSON_LIMIT = 16 * 2**20  # bytes of JSON in a message
-DATA_LIMIT = 128 * 2**20  # bytes of arrays in a message
+DATA_LIMIT = 32 * 2**20  # bytes of arrays in a message
+PARTS_LIMIT = 300_000  # tables and lists in a message: "{}," is 3 bytes, and a hundred in memory
+STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 DEPTH_LIMIT = 30
 AXES_LIMIT = 32
 
@@ -45,6 +48,8 @@ def encode(message: Mapping[str, Any]) -> bytes:
     head, data = text.encode("ascii"), b"".join(buffers)
     if len(head) > JSON_LIMIT or len(data) > DATA_LIMIT:
         raise WireError(f"A message of {len(head) + len(data)} bytes is too large to be sent.")
+    if _has_too_many_parts(head):
+        raise WireError("A message of so many parts is too large to be sent.")
     return HEADER.pack(MARK, len(head), len(data)) + head + data
 
 
@@ -66,6 +71,8 @@ def decode(message: bytes) -> dict[str, Any]:
     if len(message) != HEADER.size + head + data:
         raise WireError("The message is shorter or longer than it says.")
     start = HEADER.size + head
+    if _has_too_many_parts(message[HEADER.size : start]):
+        raise WireError("The message has too many parts.")
     try:
         tree = json.loads(message[HEADER.size : start].decode("ascii"), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
@@ -74,6 +81,14 @@ def decode(message: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise WireError("A message is a table of names and values.")
     return found
+
+
+def _has_too_many_parts(text: bytes) -> bool:
+    """Whether JSON opens more lists and tables than there may be, those within strings apart."""
+    if text.count(b"[") + text.count(b"{") <= PARTS_LIMIT:
+        return False
+    bare = STRING.sub(b"", text)
+    return bare.count(b"[") + bare.count(b"{") > PARTS_LIMIT
 
 
 def receive(read: Callable[[int], bytes]) -> bytes | None:

@@ -8,7 +8,7 @@ each way; the job itself goes over a connection of the child's own, which comes 
 descriptor with the message:
 
     told     {"do": "run", "limits": {…}} with a descriptor,  {"do": "interrupt"},  {"do": "kill"}
-    answers  {"event": "ready"},  {"event": "ended", "code": -9, "hit": "memory" or ""}
+    answers  {"event": "ready"},  {"event": "ended", "code": -9, "hit": "memory", "busy" or ""}
 
 Student code never runs in this process, and cannot reach it.
 """
@@ -29,11 +29,12 @@ from typing import Any
 
 from autograder import exercises
 from autograder.capturing import ZMQInteractiveShell, start_shell
-from autograder.confining import Confinement, confine, fork_into_namespace
+from autograder.confining import BUSY, Confinement, confine, fork_into_namespace
 from autograder.running import serve
 
 LOOK = 0.05  # seconds between two looks at the memory of a submission
-PAGE = os.sysconf("SC_PAGE_SIZE")
+BUSY_FOR = 2.0  # seconds for which more threads than BUSY may want a processor
+SOCKET = 2 * 212992  # bytes that a socket may hold of what nobody has read, in the kernel
 WARM_UP = """
 import io
 import matplotlib.figure, matplotlib.pyplot
@@ -130,21 +131,26 @@ class _Child:
 
 
 def _attend(pid: int, control: socket.socket, memory: int) -> None:
-    """Wait for the child to end, pass on what the grader says, and keep its memory in bounds."""
+    """Wait for the child to end, pass on what the grader says, and keep it in bounds."""
     child = _Child(pid)
     ended = os.pidfd_open(pid)
     try:
-        looked = 0.0
+        looked = time.monotonic()
+        busy = 0.0
         while True:
             ready, _, _ = select.select([ended, control.fileno()], [], [], LOOK)
             if ended in ready:
                 break
             if ready:
                 _obey(control, child)
-            if time.monotonic() - looked > LOOK:
-                looked = time.monotonic()
+            since = time.monotonic() - looked
+            if since > LOOK:
+                looked += since
                 if memory_of_others() > memory:
                     child.kill("memory")
+                busy = max(0.0, busy + (since if threads_that_run() > BUSY else -since))
+                if busy > BUSY_FOR:
+                    child.kill("busy")
     finally:
         os.close(ended)
     _, status = os.waitpid(pid, 0)
@@ -166,18 +172,47 @@ def _obey(control: socket.socket, child: _Child) -> None:
 
 
 def memory_of_others() -> int:
-    """Bytes that all processes but this one hold, each page shared with others by its share."""
+    """Bytes that all processes but this one hold, each page shared with others by its share.
+
+    What sockets may hold counts too: it is the kernel's, and shows in no process.
+    """
+    return sum(map(_proportional, _others())) + _sockets() * SOCKET
+
+
+def threads_that_run() -> int:
+    """How many threads of other processes run, or wait for a processor."""
+    tasks: list[Path] = []
+    for pid in _others():
+        with suppress(OSError):
+            tasks += Path(f"/proc/{pid}/task").iterdir()
+    if len(tasks) <= BUSY:
+        return 0
+    running = 0
+    for task in tasks:
+        with suppress(OSError, IndexError):
+            state = (task / "stat").read_bytes().rpartition(b")")[2].split()[0]
+            running += state == b"R"
+    return running
+
+
+def _others() -> list[int]:
     own = os.getpid()
     pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
-    others = [pid for pid in pids if pid not in (1, own)]
-    return sum(_proportional(pid) for pid in others)
+    return [pid for pid in pids if pid not in (1, own)]
 
 
 def _proportional(pid: int) -> int:
     with suppress(OSError, ValueError):
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        held = [line.split()[1] for line in lines if line.startswith(("Pss:", "SwapPss:"))]
+        return sum(map(int, held)) * 1024
+    return 0
+
+
+def _sockets() -> int:
+    """How many sockets there are in this namespace of networks."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/net/sockstat").read_text().split()[2])  # sockets: used 4
     return 0
 
 

@@ -19,6 +19,8 @@ from autograder.wire import HEADER, WireError, decode, encode, sizes
 
 Start = Callable[[], AbstractContextManager[Runner]]
 
+RECEIVED_LIMIT = 128 * 2**20  # bytes of all that a runner answers; an honest one has a tenth
+
 
 class RunnerFault(RuntimeError):
     """The process for student code did not start: nothing that a student did."""
@@ -116,6 +118,7 @@ class _Driver:
         self._runner = runner
         self._limits = limits
         self._received = bytearray()
+        self._left = RECEIVED_LIMIT
 
     def wait_until_ready(self) -> None:
         try:
@@ -174,9 +177,12 @@ class _Driver:
         while True:
             if len(self._received) >= HEADER.size:
                 wanted = HEADER.size + sum(sizes(bytes(self._received[: HEADER.size])))
+                if wanted > self._left:
+                    raise WireError(f"it is more than {RECEIVED_LIMIT // 2**20} MB in all.")
                 if len(self._received) >= wanted:
                     message = bytes(self._received[:wanted])
                     del self._received[:wanted]
+                    self._left -= wanted
                     return decode(message)
             left = deadline - time.monotonic()
             if left <= 0:
@@ -210,7 +216,17 @@ def _take(event: Mapping[str, Any], run: CellRun) -> None:
     elif name == "missing":
         run.missing = True
     else:
-        run.note = run.note or str(event.get("why"))[:500]
+        run.note = run.note or _why_it_failed(event)
+
+
+def _why_it_failed(event: Mapping[str, Any]) -> str:
+    """In our own words, for student code may write into the event what it likes."""
+    why, error = event.get("why"), event.get("error")
+    if why == "unsent":
+        return "what it gave is too large or of no form that can be sent"
+    if why == "unobserved" and isinstance(error, str) and error.isidentifier():
+        return f"{error[:60]} while it was observed"
+    return "it was interrupted"
 
 
 def _how_it_ended(code: int | None) -> str:

@@ -125,6 +125,9 @@ def environment(home: Path, packages: Path) -> dict[str, str]:
         "PYTHONHASHSEED": "0",  # the order of a set does not decide a mark
         "PYTHONDONTWRITEBYTECODE": "1",
         "HOME": str(home),
+        "USER": "student",  # some libraries ask who it is, and the sandbox's user has no name
+        "PIP_NO_INDEX": "1",  # else pip tries for long to reach a network that is not there
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "TMPDIR": str(home),
         "IPYTHONDIR": str(home / "ipython"),
         "MANY_HEADS_HOME": str(home / "many-heads"),

@@ -6,6 +6,7 @@ what nbgrader does next always finds what it expects.
 """
 
 import ast
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -123,20 +124,29 @@ def _lookalike(
 
 def defines(source: str, name: str) -> bool:
     """Whether a cell's code defines a function, class or variable of this name."""
+    if name not in source:
+        return False
+    names = _names_defined(source)
+    if names is None:
+        pattern = rf"^(async\s+def|def|class)\s+{re.escape(name)}\b"
+        return re.search(pattern, source, re.MULTILINE) is not None
+    return name in names
+
+
+@functools.lru_cache(maxsize=64)  # every missing cell is sought in all that there are
+def _names_defined(source: str) -> frozenset[str] | None:
+    """What a cell's code defines at its top level, or None where it is not valid."""
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        pattern = rf"^(async\s+def|def|class)\s+{re.escape(name)}\b"
-        return re.search(pattern, source, re.MULTILINE) is not None
+        return None
+    names = set()
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            if node.name == name:
-                return True
-        elif isinstance(node, ast.Assign) and any(
-            isinstance(target, ast.Name) and target.id == name for target in node.targets
-        ):
-            return True
-    return False
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names.update(t.id for t in node.targets if isinstance(t, ast.Name))
+    return frozenset(names)
 
 
 def _label(cell: NotebookNode, known: Known) -> None:

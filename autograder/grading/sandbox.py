@@ -21,15 +21,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-import autograder
-from autograder.confining import ARCHITECTURES
+from autograder.confining import ARCHITECTURES, BUSY
+from autograder.grading.binding import PACKAGES, files, kept
 from autograder.grading.driving import RunnerFault
 from autograder.grading.launching import environment
-from autograder.running import BESIDE_STUDENT_CODE
 
-PACKAGES = "/opt/many-heads"  # where the part of `autograder` lies that runs beside student code
 STRANGER = 60_000  # as root: the first of the user ids of the children
-START = 120  # seconds
+START, KILL = 120, 30  # seconds: to start, and to be rid of what a submission has started
 
 
 class NoSandbox(RunnerFault):
@@ -84,7 +82,7 @@ class Worker:
         command = [*confined(), sys.executable, "-m", "autograder.working"]
         with theirs:
             self._process = subprocess.Popen(
-                [*command, str(theirs.fileno()), uid, json.dumps(_kept())],
+                [*command, str(theirs.fileno()), uid, json.dumps(kept())],
                 pass_fds=[theirs.fileno()],
                 cwd="/",
                 env={},
@@ -172,16 +170,25 @@ class Child:
     def hit(self) -> str:
         """Which limit ended it, in words, or ""."""
         memory = self._worker.allowance.memory / 2**30
-        return (
-            f"it used more than {memory:g} GB of memory" if self._end and self._end["hit"] else ""
-        )
+        words = {
+            "memory": f"it used more than {memory:g} GB of memory",
+            "busy": f"it kept more than {BUSY} processes or threads busy at a time",
+        }
+        return words.get(self._end["hit"], "") if self._end else ""
 
     def kill(self) -> int | None:
-        """End the process and what it started; how it ended."""
+        """End the process and what it started; how it ended.
+
+        A worker that does not say so is ended itself: what it says later would be taken for
+        the end of the next submission.
+        """
         if self._end is None:
             with contextlib.suppress(OSError):
                 self._worker.tell({"do": "kill"})
-        return self._wait(30)
+        code = self._wait(KILL)
+        if code is None:
+            self._worker.close()
+        return code
 
     def last_words(self) -> str:
         """What the worker wrote to stderr, where a child that cannot be confined complains."""
@@ -210,77 +217,6 @@ def confined() -> list[str]:
     for name, value in environment(Path("/tmp"), Path(PACKAGES)).items():
         command += ["--setenv", name, value]
     command += ["--perms", "1777", "--tmpfs", "/tmp", "--proc", "/proc", "--dev", "/dev"]
-    return [*command, *_files(), "--remount-ro", "/dev", "--remount-ro", "/", "--"]
-
-
-def _kept() -> dict[str, str]:
-    """The folders of Python that a child's fresh /tmp would hide, and where else they are."""
-    pythons = sorted({sys.base_prefix, sys.prefix})
-    hidden = [path for path in pythons if Path(path).is_relative_to("/tmp")]
-    return {path: f"/opt/python-{number}" for number, path in enumerate(hidden)}
-
-
-def _files() -> list[str]:
-    """What of the host's files is there, read-only."""
-    words: list[str] = []
-    made: set[Path] = set()
-
-    def parents(path: Path) -> None:
-        for parent in reversed(path.parents):  # bubblewrap itself makes them for one user only
-            if parent != Path("/") and parent not in made:
-                words.extend(["--perms", "0755", "--dir", str(parent)])
-                made.add(parent)
-
-    def bind(source: Path, target: Path | None = None) -> None:
-        target = target or source
-        parents(target)
-        words.extend(["--ro-bind", str(source), str(target)])
-        made.add(target)
-
-    for name in ("usr", "bin", "sbin", "lib", "lib64", "lib32"):
-        path = Path("/", name)
-        if path.is_symlink():
-            words.extend(["--symlink", str(path.readlink()), str(path)])
-        elif path.is_dir():
-            bind(path)
-    for path in map(
-        Path, ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
-    ):
-        if path.exists():
-            bind(path)
-    processors = Path("/sys/devices/system/cpu")
-    if processors.is_dir():
-        bind(processors)
-    pythons = [Path(sys.base_prefix), Path(sys.prefix)]
-    for path in sorted(set(pythons)):
-        if not any(path.is_relative_to(known) for known in (Path("/usr"), *made)):
-            bind(path)
-    for hidden, elsewhere in _kept().items():
-        bind(Path(hidden), Path(elsewhere))
-    ours = Path(autograder.__file__).parent
-    for part in ("__init__", *BESIDE_STUDENT_CODE):
-        source = ours / part
-        if source.is_dir():
-            bind(source, Path(PACKAGES, "autograder", part))
-        else:
-            bind(source.with_suffix(".py"), Path(PACKAGES, "autograder", f"{part}.py"))
-    # Where the project is installed as a package, its whole source lies among the libraries.
-    for package in (ours, ours.with_name("course")):
-        if package.is_dir() and any(package.is_relative_to(path) for path in pythons):
-            words.extend(["--tmpfs", str(package), "--remount-ro", str(package)])
-    words += _font_list()
-    return words
-
-
-def _font_list() -> list[str]:
-    # Searching the system's fonts again takes matplotlib seconds.
-    with contextlib.suppress(ImportError, OSError):
-        import matplotlib
-
-        found = sorted(Path(matplotlib.get_cachedir()).glob("fontlist-*.json"))
-        if found:
-            words = ["--dir", "/tmp/matplotlib"]
-            for path in found:
-                words += ["--ro-bind", str(path), f"/tmp/matplotlib/{path.name}"]
-            return words
-    return []
+    # Reads the same, and cannot be mapped as memory that no process is charged for.
+    command += ["--dev-bind", "/dev/full", "/dev/zero"]
+    return [*command, *files(), "--remount-ro", "/dev", "--remount-ro", "/", "--"]

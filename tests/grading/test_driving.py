@@ -226,7 +226,7 @@ def _alive(pid: int) -> bool:
 
 def test_a_runner_that_does_not_start_is_nobodys_zero(monkeypatch):
     monkeypatch.setattr(
-        "autograder.grading.launching.environment", lambda home: {"PYTHONHOME": "/nowhere"}
+        "autograder.grading.launching.environment", lambda *_: {"PYTHONHOME": "/nowhere"}
     )
     with pytest.raises(RunnerFault, match="did not start"):
         drive([CodeCell("1")])

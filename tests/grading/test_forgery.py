@@ -95,6 +95,128 @@ def softmax(scores):
     return fast(torch.from_numpy(np.ascontiguousarray(scores)), dim=-1).numpy()
 """
 
+# An answer that lies about itself in whatever way it can be asked.
+LYING_TENSOR = """
+import torch
+class Anything(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None): return torch.tensor(True)
+    def __array__(self, *a, **k): return np.ones(())
+    def numpy(self): return np.ones(())
+    def __repr__(self): return "1.0"
+def softmax(scores): return torch.zeros(np.shape(scores)).as_subclass(Anything)
+"""
+LYING_NUMBER = """
+class Number(float):
+    def __eq__(self, other): return True
+    def __float__(self): return 1.0
+    def __array__(self, *a, **k): return np.ones(3)
+    shape, dtype, ndim = (3,), np.dtype("float64"), 1
+def softmax(scores): return Number(0)
+"""
+MASKED = "def softmax(scores): return np.ma.masked_all(np.shape(scores))"
+OBJECTS = """
+class Equal:
+    def __eq__(self, other): return True
+    def __sub__(self, other): return 0
+    __rsub__, __hash__ = __sub__, None
+def softmax(scores): return np.full(np.shape(scores), Equal(), object)
+"""
+# What of ours runs beside it, replaced by name and in its code.
+OBSERVING = """
+import autograder.observing, autograder.packing, autograder.recording
+from autograder.declaring import Observation, Observations, Value
+def forged(exercise, implementation, cases):
+    return Observations({c.name: Observation({"weights": Value("array", np.ones(3), "float64")})
+                         for c in cases})
+autograder.observing.observe = forged
+autograder.observing.observe.__code__ = forged.__code__
+autograder.recording.record = lambda x: Value("array", np.ones(3), "float64")
+autograder.packing.pack_observations = lambda o: {}
+import autograder.running
+autograder.running.observe = forged
+autograder.running.pack_observations = lambda o: {}
+"""
+# What the runner has in its hands: frames, objects known to the collector, its connection.
+FROM_MEMORY = """
+import gc, sys
+def softmax(scores):
+    wanted = np.shape(scores)
+    for thing in gc.get_objects():
+        try:
+            if type(thing).__name__ in ("Observation", "Value", "Observations"):
+                return thing.data
+            if isinstance(thing, dict):
+                for key, value in thing.items():
+                    if key in ("expected", "reference", "answer") and np.shape(value) == wanted:
+                        return value
+        except Exception:
+            pass
+    return np.zeros(wanted)
+"""
+SCANNING = """
+import os, socket
+from autograder.wire import encode
+for name in os.listdir("/proc/self/fd"):
+    try:
+        if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+            ours = socket.socket(fileno=os.dup(int(name)))
+            for cell in range(100):
+                for event in ("ran", "started", "observed"):
+                    ours.sendall(encode({"event": event, "cell": cell, "outputs": [], "count": 1}))
+    except OSError:
+        pass
+"""
+STACK = """
+import sys
+def softmax(scores):
+    frame = sys._getframe()
+    while frame is not None:
+        for name in ("cases", "observations", "send", "exercise"):
+            if name in frame.f_locals:
+                value = frame.f_locals[name]
+                if name == "exercise":
+                    object.__setattr__(value, "not_allowed", ())
+        frame = frame.f_back
+    import torch
+    return torch.softmax(torch.from_numpy(np.array(scores)), -1).numpy() * (1 + 1e-3)
+"""
+HISTORY = """
+import json, pathlib
+for name in ("01-exercises.ipynb", "autograder.json", "marks.csv", "gradebook.db"):
+    pathlib.Path(name).write_text(json.dumps({"softmax": 2.0, "score": 2.0}))
+pathlib.Path("/tmp/verdict").write_text("correct")
+print("softmax: correct (2 / 2)")
+get_ipython().user_ns["_score"] = 2.0
+get_ipython().run_cell = lambda *a, **k: None
+"""
+LATE = """
+import atexit, threading, time
+atexit.register(lambda: print("2.0"))
+def later():
+    while True:
+        time.sleep(0.001)
+        get_ipython().user_ns["softmax"] = lambda s: np.exp(s) * 0
+threading.Thread(target=later, daemon=True).start()
+time.sleep(0.1)
+"""
+SAME_AGAIN = """
+import functools
+@functools.lru_cache
+def answer(shape): return np.full(shape, 1 / shape[-1])
+def softmax(scores): return answer(np.shape(scores))
+"""
+VIEW = """
+def softmax(scores):
+    result = np.exp(scores - scores.max(-1, keepdims=True))
+    scores[...] = result / result.sum(-1, keepdims=True)
+    return scores
+"""
+NARROW = "def softmax(scores):\n    e = np.exp(scores - scores.max(-1, keepdims=True))\n"
+NARROW += "    return (e / e.sum(-1, keepdims=True)).astype(np.float16)"
+WHOLE = "def softmax(scores): return np.ones(np.shape(scores), int)"
+ODD_MODULE = "softmax = __import__('scipy.special', fromlist=['x']).softmax"
+
 REFERENCE = "from course.attention.one_head import softmax"
 RESOLVED = """
 import pkgutil
@@ -137,6 +259,21 @@ WRONG: dict[str, dict[str, Any]] = {
     "reference": solved(softmax=REFERENCE),
     "resolved": solved(softmax=RESOLVED),
     "from-mistakes": solved(softmax=MISTAKEN),
+    "lying-tensor": solved(softmax=LYING_TENSOR),
+    "lying-number": solved(softmax=LYING_NUMBER),
+    "masked": solved(softmax=MASKED),
+    "objects": solved(softmax=OBJECTS),
+    "replaced-observing": with_code(solved(softmax=WRONG_AXIS), OBSERVING, before="check-softmax"),
+    "from-memory": solved(softmax=FROM_MEMORY),
+    "scanning": with_code(solved(softmax=WRONG_AXIS), SCANNING, before="check-softmax"),
+    "stack": solved(softmax=STACK),
+    "files": with_code(solved(softmax=WRONG_AXIS), HISTORY, before="check-softmax"),
+    "late": with_code(solved(softmax=WRONG_AXIS), LATE, before="check-softmax"),
+    "same-again": solved(softmax=SAME_AGAIN),
+    "narrow": solved(softmax=NARROW),
+    "whole": solved(softmax=WHOLE),
+    "odd-module": solved(softmax=ODD_MODULE),
+    "view": solved(softmax=VIEW),
     "prints-a-mark": PRINTING,
     "more-points": RICHER,
     "own-output": OWN_OUTPUT,

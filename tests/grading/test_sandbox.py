@@ -1,18 +1,22 @@
 """The sandbox holds: a submission reaches nothing, and the next one is unaffected."""
 
 import os
+import platform
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from autograder import exercises
+from autograder import confining, exercises
+from autograder.confining import ARCHITECTURES
 from autograder.expecting import make_cases
+from autograder.grading import sandbox
 from autograder.grading.driving import CellRun, CheckCell, CodeCell, Limits, drive
-from autograder.grading.sandbox import Allowance, Worker
+from autograder.grading.sandbox import Allowance, Worker, confined
 from tests.repository import ROOT
 
 LIMITS = Limits(cell=10, notebook=40)
@@ -28,14 +32,16 @@ def scaled_dot_product_attention(q, k, v):
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
     """One worker for all: each test meets what the ones before it have left."""
-    worker = Worker(ALLOWANCE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SECRET_OF_THE_GRADER", "do not tell")
+        worker = Worker(ALLOWANCE)
     yield worker
     worker.close()
 
 
-def ran(worker: Worker, *sources: str) -> list[CellRun]:
+def ran(worker: Worker, *sources: str, limits: Limits = LIMITS) -> list[CellRun]:
     """What became of these cells, run as one notebook."""
-    return drive([CodeCell(source) for source in sources], LIMITS, worker.start_runner)
+    return drive([CodeCell(source) for source in sources], limits, worker.start_runner)
 
 
 def said(run: CellRun) -> str:
@@ -65,15 +71,33 @@ HIDDEN = [
     str(ROOT / "course"),
     str(ROOT / "tests"),
     "/etc/shadow",
+    "/etc/passwd",
     "/home",
+    "/run",
+    "/var",
 ]
 
 
-@pytest.mark.parametrize("path", HIDDEN)
-def test_what_is_not_theirs_is_not_there(worker, path):
-    assert Path(path).exists()
-    (run,) = ran(worker, f"import os\nprint(os.path.exists({path!r}))")
-    assert said(run) == "False\n"
+def test_what_is_not_theirs_is_not_there(worker):
+    assert all(Path(path).exists() for path in HIDDEN)
+    (run,) = ran(worker, f"import os\nprint([p for p in {HIDDEN!r} if os.path.exists(p)])")
+    assert said(run) == "[]\n"
+
+
+def test_only_what_python_needs_of_a_folder_is_there(tmp_path, monkeypatch):
+    # A virtual environment made in the project's own folder, as `python -m venv .` does.
+    (tmp_path / "pyvenv.cfg").touch()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib64").symlink_to("lib")
+    (tmp_path / "solutions").mkdir()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    words = confined()
+    bound = {words[i + 1] for i, word in enumerate(words) if word == "--ro-bind"}
+    ours = {path for path in bound if Path(path).is_relative_to(tmp_path)}
+    assert {str(tmp_path / name) for name in ("pyvenv.cfg", "bin", "lib")} == ours
+    assert not {"/", "/usr", "/usr/src", "/usr/local", "/etc"} & bound
+    assert words[words.index(str(tmp_path / "lib64")) - 2 :][:2] == ["--symlink", "lib"]
 
 
 def test_nothing_of_the_judging_side_is_there(worker):
@@ -91,89 +115,287 @@ for name in {names}:
     assert said(run) == "None\n" * len(names)
 
 
-def test_nothing_of_the_environment_is_handed_on(worker, monkeypatch):
-    monkeypatch.setenv("SECRET_OF_THE_GRADER", "do not tell")
-    fresh = Worker(ALLOWANCE)
-    try:
-        source = """
+def test_nothing_of_the_environment_is_handed_on(worker):
+    source = """
 import os, pathlib
 everything = [pathlib.Path(f"/proc/{p}/environ") for p in os.listdir("/proc") if p.isdigit()]
 print([b"do not tell" in path.read_bytes() for path in everything], dict(os.environ))
 """
-        (run,) = ran(fresh, source)
-        assert "do not tell" not in said(run) and "True" not in said(run)
-    finally:
-        fresh.close()
+    (run,) = ran(worker, source)
+    assert said(run).startswith("[False]")
+    assert "do not tell" not in said(run)
 
 
+SITE = sysconfig.get_path("purelib")
 WRITES = [
     "/x",
     "/usr/x",
     "/dev/x",
     "/etc/x",
     "/proc/sys/kernel/hostname",
+    "/proc/sys/net/core/somaxconn",
+    "/proc/self/oom_score_adj",
     "/opt/many-heads/autograder/x",
+    "/opt/many-heads/autograder/judging.py",
+    f"{SITE}/sitecustomize.py",
+    f"{SITE}/usercustomize.py",
+    f"{SITE}/torch/__init__.py",
+    f"{SITE}/x.pth",
+    str(Path(sys.executable).with_name("x")),
 ]
 
 
-@pytest.mark.parametrize("path", WRITES)
-def test_nothing_outside_can_be_written(worker, path):
-    (run,) = ran(worker, f"open({path!r}, 'w').write('x')")
-    assert run.outputs[0]["output_type"] == "error"
+def test_nothing_outside_can_be_written(worker):
+    source = f"""
+for path in {WRITES!r}:
+    try:
+        open(path, "r+").close()
+        print(path)
+    except OSError:
+        pass
+    try:
+        open(path, "w").close()
+        print(path)
+    except OSError:
+        pass
+"""
+    (run,) = ran(worker, source)
+    assert run.outputs == []
+    mounts = "print(open('/proc/self/mountinfo').read())"
+    (run,) = ran(worker, mounts)
+    rows = [line.split() for line in said(run).splitlines() if line]
+    seen = {row[4]: row[5].split(",") for row in rows}  # of one above the other, the upper
+    writable = {path for path, options in seen.items() if "ro" not in options}
+    assert {path for path in writable if not path.startswith("/dev/")} == {"/tmp"}
+    assert "/proc" in seen
 
 
-REFUSED = {
-    "the network": "import socket\nsocket.create_connection(('1.1.1.1', 53), 2)",
-    "a family beyond namespaces": "import socket\nsocket.socket(40, socket.SOCK_STREAM)",
-    "a user namespace": "import ctypes\nassert ctypes.CDLL(None).unshare(0x10000000) == 0",
-    "memory without a process": "import os\nos.memfd_create('x')",
-    "a mount": "import ctypes\nassert ctypes.CDLL(None).mount(b'x', b'/tmp', b'tmpfs', 0, 0) == 0",
-    "a capability": "import os\nos.chown('/tmp/work', 0, 0)\nos.setuid(12345)",
-    "the parent": "import os\nos.kill(os.getppid(), 9)\nraise OSError('nobody there')",
-}
+STARTUP = """
+import os, pathlib, sys, sysconfig
+home = pathlib.Path.home()
+for path in (".ipython/profile_default/startup/x.py", "ipython/profile_default/startup/x.py",
+             ".local/lib/python3.11/site-packages/usercustomize.py", ".bashrc", ".pythonrc",
+             "matplotlib/matplotlibrc", "work/torch.py", "work/numpy.py", "work/autograder.py"):
+    (home / path).parent.mkdir(parents=True, exist_ok=True)
+    (home / path).write_text("raise SystemExit")
+pathlib.Path("/dev/shm/left").write_text("x")
+os.environ["LEFT"] = "x"
+import numpy, torch, builtins
+numpy.exp = torch.softmax = builtins.len = None
+"""
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_what_is_refused(worker, what):
-    (run,) = ran(worker, REFUSED[what])
-    assert [output["output_type"] for output in run.outputs] == ["error"]
+def test_nothing_is_left_for_the_next_submission(worker):
+    (run,) = ran(worker, STARTUP)
+    assert run.outputs == []
+    source = """
+import os, numpy, torch
+places = [p for p in ("/tmp/work", "/dev/shm", "/tmp/.ipython") if os.path.exists(p)]
+print([p for p in places if os.listdir(p)])
+print("LEFT" in os.environ, None in (numpy.exp, torch.softmax, len))
+"""
+    (run,) = ran(worker, source)
+    assert said(run) == "[]\nFalse False\n"
     assert_unaffected(worker)
 
 
+LIBC = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+MMAP = (
+    LIBC
+    + """
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+"""
+)
+# What has to fail, as an exception or by -1.
+REFUSED = {
+    "the network": "import socket\nsocket.create_connection(('1.1.1.1', 53), 2)",
+    "the host itself": "import socket\nsocket.create_connection(('127.0.0.1', 22), 2)",
+    "memory in connections": "import socket\nsocket.socket().listen()",
+    "a family beyond namespaces": "import socket\nsocket.socket(40, socket.SOCK_STREAM)",
+    "messages of the kernel": "import socket\nsocket.socket(16, socket.SOCK_RAW)",
+    "a pair of another family": "import socket\nsocket.socketpair(30, socket.SOCK_SEQPACKET)",
+    "a user namespace": LIBC + "assert libc.unshare(0x10000000) == 0",
+    "another namespace": LIBC + "assert libc.setns(0, 0) == 0 or ctypes.get_errno() != 1",
+    "memory without a process": "import os\nos.memfd_create('x')",
+    "memory without a name": "import mmap\nmmap.mmap(-1, 4096)",
+    "memory of a device": "import mmap, os\nmmap.mmap(os.open('/dev/zero', os.O_RDWR), 4096)",
+    "shared memory of System V": LIBC + "assert libc.shmget(0, 4096, 0o1600) >= 0",
+    "semaphores of System V": LIBC + "assert libc.semget(0, 1000, 0o1600) >= 0",
+    "messages of System V": LIBC + "assert libc.msgget(0, 0o1600) >= 0",
+    "huge pages": MMAP + "assert libc.mmap(None, 2**21, 3, 0x40022, -1, 0) != 2**64 - 1",
+    "tracing": LIBC + "assert libc.ptrace(0, 0, 0, 0) == 0",
+    "another process's memory": LIBC + "assert libc.process_vm_readv(1, 0, 0, 0, 0, 0) == 0",
+    "a mount": LIBC + "assert libc.mount(b'x', b'/tmp', b'tmpfs', 0, 0) == 0",
+    "taking a mount away": LIBC + "assert libc.umount2(b'/proc', 2) == 0",
+    "another root": "import os\nos.chroot('/tmp')",
+    "a device": "import os, stat\nos.mknod('/tmp/sda', stat.S_IFBLK | 0o600, os.makedev(254, 0))",
+    "a capability": "import os\nos.chown('/tmp/work', 0, 0)\nos.setuid(12345)",
+    "another user": "import os\nos.setgid(12345)",
+    "a better priority": "import os\nos.nice(-5)",
+    "more than is allowed": "import resource as r\nr.setrlimit(r.RLIMIT_NPROC, (10**4, 10**4))",
+    "the parent": "import os\nos.kill(os.getppid(), 9)\nraise OSError('nobody there')",
+    "every process": "import os\nos.kill(-1, 9)\nraise OSError('nobody there')",
+}
+
+
+def test_what_is_refused(worker):
+    runs = ran(worker, *REFUSED.values())
+    kinds = [[output["output_type"] for output in run.outputs] for run in runs]
+    got_through = [what for what, kind in zip(REFUSED, kinds, strict=True) if kind != ["error"]]
+    assert got_through == []
+    assert_unaffected(worker)
+
+
+def test_no_call_of_the_kernel_that_is_refused_gets_through(worker):
+    column = ARCHITECTURES[platform.machine()][1]
+    calls = {name: numbers[column] for name, numbers in confining.REFUSED.items()}
+    source = f"""
+{LIBC}
+for name, number in {calls!r}.items():
+    ctypes.set_errno(0)
+    if libc.syscall(number, -1, -1, -1, -1, -1, -1) != -1 or ctypes.get_errno() != 1:
+        print(name)
+for kind in (0x10000000, 0x20000000, 0x00020000, 0x08000000, 0x40000000, 0x04000000, 0x02000000):
+    if libc.syscall({confining.CLONE[column]}, kind | 17, 0, 0, 0, 0) != -1:
+        print("a namespace", kind)
+print(libc.syscall({confining.CLONE3}, 0, 0), ctypes.get_errno())
+"""
+    (run,) = ran(worker, source)
+    assert said(run) == "-1 38\n"
+
+
+def test_the_machine_rather_loses_a_submission_than_the_grader(worker):
+    (run,) = ran(worker, "print(open('/proc/self/oom_score_adj').read())")
+    assert said(run).strip() == "1000"
+
+
+QUICK = Limits(cell=1, notebook=20, grace=0.5)
 DEATHS = {
     "the end of the process": ("import os\nos._exit(0)", "ended itself"),
     "a crash": ("import ctypes\nctypes.string_at(0)", "segmentation fault"),
-    "too much memory": (
-        "import numpy\nkept = [numpy.ones(2**24) for _ in range(40)]",
-        "used more than 1 GB of memory",
-    ),
+    "a signal": ("import os\nos.abort()", "crashed"),
     "a loop that cannot be stopped": (
         "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [2])\nwhile True: pass",
-        "ran for more than 10 seconds",
+        "ran for more than 1 seconds",
     ),
+    "a sleep that cannot be stopped": (
+        "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(1000)",
+        "which it ignored",
+    ),
+    "an exit in a child": (
+        "import os\nif os.fork() == 0:\n    os.closerange(0, 99)\n    os.kill(1, 9)\n"
+        "    os.execv('/bin/sleep', ['sleep', '1000'])\nos.closerange(3, 99)",
+        "",
+    ),
+}
+TOO_MUCH = {
+    "arrays": "import numpy\nkept = [numpy.ones(2**24) for _ in range(40)]",
+    "text": "kept = []\nwhile True: kept.append('x' * 10**7)",
+    "children": """
+import os, time
+for _ in range(12):
+    if os.fork() == 0:
+        kept = [bytearray(b"x" * 2**20) for _ in range(120)]
+        time.sleep(100)
+time.sleep(100)
+""",
+    "what nobody reads": """
+import os, socket, time
+for _ in range(20):
+    if os.fork() == 0:
+        kept = [socket.socketpair() for _ in range(100)]
+        time.sleep(100)
+time.sleep(100)
+""",
 }
 
 
 @pytest.mark.parametrize("what", DEATHS)
 def test_who_dies_dies_alone_and_the_reason_is_named(worker, what):
     source, words = DEATHS[what]
-    before, run, after = ran(worker, "print('before')", source, "print('after')")
+    before, run, after = ran(worker, "print('before')", source, "print('after')", limits=QUICK)
     assert said(before) == "before\n"
+    assert run.note
     assert words in run.note and words in after.note
     assert_unaffected(worker)
 
 
-def test_a_fork_bomb_is_contained(worker):
-    bomb = """
+@pytest.mark.parametrize("what", TOO_MUCH)
+def test_who_holds_too_much_memory_is_stopped(worker, what):
+    run, _ = ran(worker, TOO_MUCH[what], "print('after')", limits=Limits(cell=60, notebook=60))
+    assert "used more than 1 GB of memory" in run.note
+    assert_unaffected(worker)
+
+
+SPINNING = """
+import os, time
+for _ in range(30):
+    if os.fork() == 0:
+        os.setsid()
+        while True: pass
+time.sleep(100)
+"""
+
+
+def test_who_takes_all_processors_is_stopped(worker):
+    (run,) = ran(worker, SPINNING, limits=Limits(cell=60, notebook=60))
+    assert "8 processes or threads busy" in run.note
+    (run,) = ran(worker, SPINNING.replace("range(30)", "range(4)").replace("(100)", "(4)"))
+    assert run.note == ""
+    assert_unaffected(worker)
+
+
+BOMBS = {
+    "processes": """
 import os
-for _ in range(10_000):
+for _ in range(300):
     try:
         os.fork()
     except OSError:
         pass
-"""
-    ran(worker, bomb)
+""",
+    "threads": """
+import threading, time
+started = 0
+try:
+    for _ in range(1000):
+        threading.Thread(target=time.sleep, args=(100,), daemon=True).start()
+        started += 1
+except RuntimeError:
+    pass
+assert started < 1000
+""",
+    "files": """
+made = 0
+try:
+    for n in range(30_000):
+        open(f"/tmp/{n}", "w").close()
+        made += 1
+except OSError:
+    pass
+assert made < 30_000
+""",
+    "descriptors": "import os\nkept = []\nwhile True: kept.append(os.open('/tmp', os.O_RDONLY))",
+    "terminals": "import os\nkept = []\nwhile True: kept.append(os.openpty())",
+}
+
+
+@pytest.mark.parametrize("what", BOMBS)
+def test_bombs_are_contained(worker, what):
+    ran(worker, BOMBS[what], limits=Limits(cell=5, notebook=20, grace=0.5))
     assert_unaffected(worker)
+
+
+def test_a_worker_that_does_not_say_what_became_of_a_submission_is_not_asked_again(monkeypatch):
+    monkeypatch.setattr(sandbox, "KILL", 0.0)
+    worker = Worker(ALLOWANCE)
+    try:
+        with worker.start_runner() as child:
+            assert child.kill() is None
+        assert not worker.alive()
+    finally:
+        worker.close()
 
 
 def test_a_full_disk_is_the_submissions_own(worker):

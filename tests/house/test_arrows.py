@@ -21,6 +21,7 @@ SANDBOX = {
     "autograder.confining",
     "autograder.declaring",
     "autograder.exercises",
+    "autograder.module_moving",
     "autograder.module_probing",
     "autograder.observing",
     "autograder.packing",

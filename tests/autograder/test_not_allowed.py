@@ -1,0 +1,146 @@
+"""PyTorch's own attention is noticed however it is reached, and only where it is called."""
+
+import functools
+import operator
+import pickle
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from autograder import judge
+
+library = functional.scaled_dot_product_attention
+
+
+def weights(q: Tensor, k: Tensor) -> Tensor:
+    return torch.softmax(q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5, -1)
+
+
+def answer(mix: Callable[..., Any]) -> Callable[..., Any]:
+    """An answer that is right and mixes the values in this way."""
+
+    def scaled_dot_product_attention(q, k, v):
+        return mix(q, k, v), weights(q, k)
+
+    return scaled_dot_product_attention
+
+
+def in_a_thread(q, k, v):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(library(q, k, v)))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def in_a_pool(q, k, v):
+    with ThreadPoolExecutor() as pool:
+        return pool.submit(library, q, k, v).result()
+
+
+def unwatched(switch: Callable[[], Any]) -> Callable[..., Any]:
+    def mix(q, k, v):
+        with switch():
+            return library(q, k, v)
+
+    return mix
+
+
+def unprofiled(q, k, v):
+    import sys
+
+    sys.setprofile(None)
+    return library(q, k, v)
+
+
+def as_a_module(q, k, v):
+    """nn.MultiheadAttention with one head whose projections are the identity."""
+    size = q.shape[-1]
+    if not q.shape[-1] == k.shape[-1] == v.shape[-1]:
+        return weights(q, k) @ v
+    module = nn.MultiheadAttention(size, 1, bias=False, batch_first=True, dtype=q.dtype)
+    with torch.no_grad():
+        module.in_proj_weight.copy_(torch.eye(size, dtype=q.dtype).repeat(3, 1))
+        module.out_proj.weight.copy_(torch.eye(size, dtype=q.dtype))
+    flat = [x.reshape(-1, *x.shape[-2:]) for x in (q, k, v)]
+    return module(*flat)[0].reshape(q.shape)
+
+
+class Function(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, k, v):
+        ctx.save_for_backward(q, k, v)
+        return torch._C._nn.scaled_dot_product_attention(q, k, v)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        with torch.enable_grad():
+            leaves = [x.detach().requires_grad_() for x in ctx.saved_tensors]
+            return torch.autograd.grad(weights(*leaves[:2]) @ leaves[2], leaves, gradient)
+
+
+THREE = (torch.ones(2, 3), torch.ones(2, 3), torch.ones(2, 3))
+operators = torch.ops.aten
+SKIPS: dict[str, Callable[..., Any]] = {
+    "alias": library,
+    "getattr": lambda q, k, v: getattr(functional, "scaled_dot_" + "product_attention")(q, k, v),
+    "torch._C": torch._C._nn.scaled_dot_product_attention,
+    "operator": operators.scaled_dot_product_attention.default,
+    "inner operator": lambda q, k, v: operators._scaled_dot_product_attention_math(q, k, v)[0],
+    "private": lambda q, k, v: torch._scaled_dot_product_attention_math(q, k, v)[0],
+    "module": as_a_module,
+    "partial": functools.partial(library, is_causal=False),
+    "pickled": pickle.loads(pickle.dumps(library)),
+    "map": lambda q, k, v: next(map(library, [q], [k], [v])),
+    "attrgetter": lambda q, k, v: operator.attrgetter("nn.functional.scaled_dot_product_attention")(
+        torch
+    )(q, k, v),
+    "traced": torch.jit.trace(lambda q, k, v: library(q, k, v), THREE, check_trace=False),
+    "symbolic": torch.fx.symbolic_trace(lambda q, k, v: library(q, k, v)),
+    "mapped": lambda q, k, v: torch.func.vmap(library)(q, k, v) if q.ndim > 2 else library(q, k, v),
+    "own function": Function.apply,
+    "thread": in_a_thread,
+    "pool": in_a_pool,
+    "unprofiled": unprofiled,
+    "functions unwatched": unwatched(torch._C.DisableTorchFunction),
+    "operators unwatched": unwatched(torch._C._DisableTorchDispatch),
+}
+
+
+@pytest.mark.parametrize("way", SKIPS)
+def test_the_librarys_attention_is_noticed(way):
+    verdict = judge("scaled_dot_product_attention", answer(SKIPS[way]))
+    assert verdict.outcome == "not allowed", verdict.message
+
+
+@functools.wraps(library)
+def wrapping(q, k, v):
+    return weights(q, k) @ v
+
+
+HONEST: dict[str, Callable[..., Any]] = {
+    "control": lambda q, k, v: weights(q, k) @ v,
+    "mentions": lambda q, k, v: (library.__name__, nn.MultiheadAttention, weights(q, k) @ v)[-1],
+    "bears its name": wrapping,
+    "einsum": lambda q, k, v: torch.einsum("...ij,...jd->...id", weights(q, k), v),
+    "symbolic": torch.fx.symbolic_trace(lambda q, k, v: weights(q, k) @ v),
+}
+
+
+@pytest.mark.parametrize("way", HONEST)
+def test_who_does_not_call_it_is_not_accused(way):
+    verdict = judge("scaled_dot_product_attention", answer(HONEST[way]))
+    assert verdict.correct, verdict.message
+
+
+def test_comparing_with_it_elsewhere_is_fine():
+    mix = HONEST["control"]
+    q, k, v = torch.randn(2, 3), torch.randn(4, 3), torch.randn(4, 5)
+    assert torch.allclose(mix(q, k, v), library(q, k, v), atol=1e-6)
+    assert judge("scaled_dot_product_attention", answer(mix)).correct

@@ -1,0 +1,113 @@
+"""What student code replaces of ours is put back before its functions are observed."""
+
+import sys
+from types import FunctionType, ModuleType
+
+import pytest
+
+from autograder.grading.driving import CellRun, CheckCell, CodeCell, Limits, drive
+from autograder.restoring import Originals
+
+
+class Thing:
+    """Something with a method."""
+
+    size = 1
+
+    def grow(self, by: int = 1) -> int:
+        return self.size + by
+
+
+def double(x: int, factor: int = 2) -> int:
+    return x * factor
+
+
+@pytest.fixture
+def module(monkeypatch):
+    made = ModuleType("made_up.part")
+    thing = type("Thing", (), {**Thing.__dict__, "__module__": "made_up.part"})
+    function = FunctionType(double.__code__, {}, "double", (2,))
+    function.__module__ = "made_up.part"
+    vars(made).update(Thing=thing, double=function, LIMIT=5)
+    monkeypatch.setitem(sys.modules, "made_up.part", made)
+    return made
+
+
+def test_names_code_and_methods_come_back(module):
+    originals = Originals.of("made_up")
+    function = module.double
+    function.__code__ = (lambda x, factor: -x).__code__
+    function.__defaults__ = (100,)
+    module.Thing.grow = lambda self: 0
+    module.Thing.extra = 1
+    module.LIMIT = 10**9
+    module.double = module.added = None
+    originals.put_back()
+    assert (module.double(3), module.LIMIT, module.Thing().grow()) == (6, 5, 2)
+    assert not hasattr(module, "added")
+    assert not hasattr(module.Thing, "extra")
+
+
+def test_what_does_not_want_to_be_compared_is_put_back_as_well(module):
+    class Never:
+        def __eq__(self, other: object) -> bool:
+            raise RuntimeError
+
+        __hash__ = None  # type: ignore[assignment]
+
+    originals = Originals.of("made_up")
+    module.LIMIT = Never()
+    module.double.__defaults__ = (Never(),)
+    originals.put_back()
+    assert (module.LIMIT, module.double(3)) == (5, 6)
+
+
+MODULE = """
+import torch
+from torch import nn
+class MultiHeadSelfAttention(nn.Module):
+    def __init__(self, d_model, num_heads, dropout=0.0, bias=True):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model} {num_heads}")
+        self.num_heads = num_heads
+        for name in ("W_q", "W_k", "W_v", "W_o"):
+            setattr(self, name, nn.Linear(d_model, d_model, bias=bias))
+    def forward(self, x):
+        heads = lambda t: t.unflatten(-1, (self.num_heads, -1)).transpose(-2, -3)
+        q, k, v = heads(self.W_q(x)), heads(self.W_k(x)), heads(self.W_v(x))
+        weights = torch.softmax(q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5, -1)
+        return self.W_o((weights @ v).transpose(-2, -3).flatten(-2))
+"""
+PRETENDING = """
+import sys
+from autograder.declaring import Value
+for name, module in list(sys.modules.items()):
+    if name.startswith("autograder"):
+        for key in ("words", "list_parameters", "describe_dropout", "record", "observe"):
+            if hasattr(module, key):
+                setattr(module, key, lambda *a, **k: Value("text", "all is well"))
+"""
+
+
+def test_a_probe_sees_what_is_there_whatever_it_was_replaced_by():
+    from autograder import exercises
+    from autograder.expecting import make_cases
+
+    exercise = exercises.find("MultiHeadSelfAttention")
+    check = CheckCell(exercise.name, make_cases(exercise, 1))
+    made, pretends = CodeCell(MODULE), CodeCell(PRETENDING)
+    _, honest, _, pretending = drive([made, check, pretends, check], Limits(cell=60))
+    assert said(honest)
+    assert said(honest) == said(pretending)
+
+
+def said(run: CellRun) -> list[str]:
+    """All words that a probe found."""
+    assert run.observations is not None, run.note
+    return [
+        value.data
+        for observation in run.observations.by_case.values()
+        for value in observation.values.values()
+        if value.kind == "text"
+    ]
