@@ -28,6 +28,7 @@ SANDBOX = {
     "autograder.probing",
     "autograder.recording",
     "autograder.refusing",
+    "autograder.restoring",
     "autograder.running",
     "autograder.watching",
     "autograder.wire",
