@@ -28,6 +28,9 @@ OPERATORS = {
 }
 
 
+# Threads made past `threading` have no profile hook: what they call is not seen. Nobody needs them.
+RAW_THREADS = ("start_new_thread", "start_new")
+
 # What `watched` watches for, while a probe runs: it says itself which calls are the learner's.
 _WATCHED: ContextVar[tuple[Sequence[str], set[str]]] = ContextVar("_WATCHED", default=((), set()))
 
@@ -109,6 +112,8 @@ def _profile_hook(
             last = getattr(argument, "__name__", None)
             if last in lasts and (_home(argument), last) in by_name:
                 called.add(by_name[_home(argument), last])
+            elif last in RAW_THREADS and frame.f_globals.get("__name__") != "threading":
+                called.add(f"_thread.{last}")
 
     return hook
 
