@@ -31,14 +31,16 @@ SomeArtist = TypeVar("SomeArtist", bound=Artist)
 
 
 class Chart:
-    """One picture with one or more axes side by side.
+    """One picture with one or more axes, in rows.
 
     Draw what never changes on `axes`, announce what changes with `changing()`, then call
     `update()` after each change. Show `image`, in a `Panel`. Width and height are in CSS
     pixels; `alt` says what the picture is, and the panel's sentence says the numbers.
     """
 
-    def __init__(self, alt: str, width: int = 640, height: int = 280, columns: int = 1) -> None:
+    def __init__(
+        self, alt: str, width: int = 640, height: int = 280, columns: int = 1, rows: int = 1
+    ) -> None:
         self.image = picture(alt, width, height)
         self.figure = Figure(
             figsize=(width / DPI, height / DPI),
@@ -47,7 +49,7 @@ class Chart:
             layout="constrained",
         )
         self._agg = FigureCanvasAgg(self.figure)
-        self.all_axes: list[Axes] = list(self.figure.subplots(1, columns, squeeze=False)[0])
+        self.all_axes: list[Axes] = list(self.figure.subplots(rows, columns, squeeze=False).flat)
         for axes in self.all_axes:
             _dress(axes)
         self._changing: list[Artist] = []

@@ -27,6 +27,13 @@ WIDEST = 100
 
 BINS = np.linspace(-WIDEST, WIDEST, 2 * WIDEST)  # about 1 wide, one of them around 0
 WIDTH = 660
+ALT = (
+    f"Top left, a histogram of the scores of {NUM_QUERIES} queries with {NUM_KEYS} keys each. Top "
+    f"right, the weights that one of these queries gives to its {NUM_KEYS} keys, as bars. Below, "
+    "two pairs of curves over d_k, dashed without and solid with the division by √d_k, and a mark "
+    "at the d_k that is set: left, the entropy of the weights; right, the trace of the softmax "
+    "Jacobian. The dashed ones fall towards 0, the solid ones stay."
+)
 
 
 def explore_scaling() -> Panel:
@@ -89,9 +96,10 @@ class _Scaling:
         self.size = ipywidgets.Label(layout={"width": "4em"})
         self.divided = toggles("Divide by √d_k", [("off", OFF), ("on", ON)])
         self.again = button("Draw other numbers")
-        self.distributions, self.curves = _Distributions(), _Curves()
+        self.chart = Chart(ALT, width=WIDTH, height=410, columns=2, rows=2)  # one is quick to send
+        self.distributions, self.curves = _Distributions(self.chart), _Curves(self.chart)
         controls = row(self.doublings, self.size, self.divided, self.again)
-        self.panel = Panel([controls, self.distributions.chart.image, self.curves.chart.image])
+        self.panel = Panel([controls, self.chart.image])
 
         guarded = self.panel.guarded
         self.doublings.observe(guarded(lambda _: self.show()), "value")
@@ -109,15 +117,16 @@ class _Scaling:
         self.show()
 
     def show(self) -> None:
-        """Send both pictures and their sentence."""
+        """Send the picture and its sentence."""
         division, index, drawn = self.divided.value, self.doublings.value, self.drawn
         scores = drawn.scores[division, index]  # (queries, keys)
         weights = drawn.weights[division, index, 0]  # (keys,): of the first query
         entropy = drawn.entropy[division, index].item()
         trace = drawn.trace[division, index].item()
-        self.size.value = str(SIZES[index])
         self.distributions.show(scores, weights)
         self.curves.show(SIZES[index], entropy, trace)
+        self.chart.update()
+        self.size.value = str(SIZES[index])
         how = "divided by √d_k" if division == ON else "not divided"
         self.panel.say(
             f"d_k = {SIZES[index]}, scores {how}: their standard deviation is {scores.std():.1f}. "
@@ -131,15 +140,8 @@ class _Scaling:
 class _Distributions:
     """The histogram of all scores, and the weights of one query."""
 
-    def __init__(self) -> None:
-        self.chart = Chart(
-            f"Left, a histogram of the scores of {NUM_QUERIES} queries with {NUM_KEYS} keys each. "
-            f"Right, the weights that one of these queries gives to its {NUM_KEYS} keys, as bars.",
-            width=WIDTH,
-            height=215,
-            columns=2,
-        )
-        left, right = self.chart.all_axes
+    def __init__(self, chart: Chart) -> None:
+        left, right = chart.all_axes[:2]
         left.set_title("All scores: how far they spread", loc="left")
         left.set_xlabel(f"score, from −{WIDEST} to {WIDEST}")
         left.set_ylabel("count (tallest: 1)")
@@ -147,7 +149,7 @@ class _Distributions:
         left.set_xticks(range(-WIDEST, WIDEST + 1, WIDEST // 2))
         left.set_ylim(0, 1.08)
         heights = np.zeros(len(BINS) - 1)
-        self.histogram = self.chart.changing(left.stairs(heights, BINS, fill=True, color=BLUE))
+        self.histogram = chart.changing(left.stairs(heights, BINS, fill=True, color=BLUE))
 
         right.set_title(f"One query: its weights for {NUM_KEYS} keys", loc="left")
         right.set_xlabel("key")
@@ -161,31 +163,23 @@ class _Distributions:
         # One outline for all bars, with gaps of height 0: quicker to draw than 16 artists.
         edges = np.array([[key - 0.4, key + 0.4] for key in keys]).ravel()
         gaps = np.zeros(len(edges) - 1)
-        self.bars = self.chart.changing(right.stairs(gaps, edges, fill=True, color=BLUE))
+        self.bars = chart.changing(right.stairs(gaps, edges, fill=True, color=BLUE))
 
     def show(self, scores: Tensor, weights: Tensor) -> None:
-        """Draw scores of any shape and weights (keys,)."""
+        """Take scores of any shape and weights (keys,)."""
         counts, _ = np.histogram(scores.numpy(), BINS)
         self.histogram.set_data(counts / counts.max())
         heights = np.zeros(2 * len(weights) - 1)
         heights[::2] = weights.numpy()
         self.bars.set_data(heights)
-        self.chart.update()
 
 
 class _Curves:
     """Entropy and trace over d_k, divided and not, with a mark at the d_k that is set."""
 
-    def __init__(self) -> None:
-        self.chart = Chart(
-            "Two pairs of curves over d_k, dashed without and solid with the division by √d_k, "
-            "and a mark at the d_k that is set. Left, the entropy of the weights; right, the "
-            "trace of the softmax Jacobian. The dashed ones fall towards 0, the solid ones stay.",
-            width=WIDTH,
-            height=195,
-            columns=2,
-        )
-        left, right = self.chart.all_axes
+    def __init__(self, chart: Chart) -> None:
+        self.chart = chart
+        self.axes = left, right = chart.all_axes[2:]
         left.set_title("Entropy of the weights (nats)", loc="left")
         right.set_title("Trace of the softmax Jacobian", loc="left")
         highest = {left: math.log(NUM_KEYS), right: 1 - 1 / NUM_KEYS}
@@ -213,14 +207,13 @@ class _Curves:
         return self.chart.changing(mark)
 
     def take(self, drawn: Draw) -> None:
-        """Draw the curves of these queries and keys, at the next `show`."""
-        for axes, values in zip(self.chart.all_axes, (drawn.entropy, drawn.trace), strict=True):
+        """Draw the curves of these queries and keys, at the next update."""
+        for axes, values in zip(self.axes, (drawn.entropy, drawn.trace), strict=True):
             for line, curve in zip(self.lines[axes], values, strict=True):
                 line.set_ydata(curve.numpy())
         self.chart.redraw_background()
 
     def show(self, d_k: int, entropy: float, trace: float) -> None:
         """Put the marks there."""
-        for axes, value in zip(self.chart.all_axes, (entropy, trace), strict=True):
+        for axes, value in zip(self.axes, (entropy, trace), strict=True):
             self.marks[axes].set_data([d_k], [value])
-        self.chart.update()

@@ -183,7 +183,7 @@ def views() -> list[View]:
         View("canvas, 8 heads of 12 × 12", CANVAS, eight),
         View("explore_one_head, query", ONE_HEAD, eight, query),
         View(eight, INTERACT),
-        View("explore_scaling", SCALING, "scaling through interact", pictures=2),
+        View("explore_scaling", SCALING, "scaling through interact"),
         View("scaling through interact", INTERACT_SCALING),
         View(
             "explore_two_targets",

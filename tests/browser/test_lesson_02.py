@@ -23,7 +23,7 @@ LESSON = "course/02-scaling.ipynb"
 
 
 def explorer(notebook: Notebook) -> Locator:
-    """The output with the explorer, once both pictures stand there."""
+    """The output with the explorer, once its picture stands there."""
     run_to(notebook, ["explore"])
     output = output_of(notebook, "explore")
     for picture in output.locator("img").all():
@@ -38,7 +38,7 @@ def test_the_lesson_runs_shows_everything_and_keeps_to_itself(
     shown = run_whole_lesson(notebook)
 
     pictures = shown.locator(".mh-panel img")
-    expect(pictures).to_have_count(5)
+    expect(pictures).to_have_count(4)
     expect_images(pictures.all())
 
     expect_accessible_and_narrow_enough(notebook)
@@ -110,7 +110,7 @@ def test_running_the_explorer_again_leaves_nothing_behind(write_notebook, consol
     notebook = write_notebook([explore, COUNT])
     assert notebook.run_all() == []
     output = run_again_and_again(notebook)
-    expect(notebook.page.locator(".mh-panel img")).to_have_count(2)
+    expect(notebook.page.locator(".mh-panel img")).to_have_count(1)
     output.get_by_role("slider").press("ArrowRight")  # one press, one answer
     expect(sentence(output)).to_contain_text("d_k = 2, ")
     assert console_errors == []
