@@ -16,6 +16,7 @@ from autograder.commanding import (
     chosen_of,
     classroom_option,
     cores,
+    nobody_reads,
     the_classroom,
     the_project,
 )
@@ -37,6 +38,12 @@ GRADING_MISSING = (
     "`pip install -e '.[grading]'` in the project's folder, or start `make lab` once."
 )
 
+STOPPED = "Stopped. What has been graded stands; `autograder grade` goes on from there."
+STOPPED_AGAIN = (
+    "Stopped. What has been graded again stands, the rest has its marks from before: only another "
+    "--regrade grades that again."
+)
+
 
 class _Commands(click.Group):
     """Turns the troubles that are to be expected into one sentence and an exit code."""
@@ -49,6 +56,8 @@ class _Commands(click.Group):
                 raise
             raise Trouble(GRADING_MISSING.format(error=error)) from error
         except OSError as error:
+            if nobody_reads(error):
+                raise  # which click takes for an end
             from autograder.grading.gradebook import GradebookFault
 
             words = str(error)
@@ -163,6 +172,8 @@ def grade(
             )
         except (AlreadyGrading, NoSandbox, NoCluster) as refusal:
             raise Trouble(str(refusal)) from refusal
+        except KeyboardInterrupt as stop:
+            raise Trouble(STOPPED_AGAIN if regrade else STOPPED) from stop
     if as_json:
         click.echo(json.dumps([_as_json(graded) for graded in results], indent=1))
     elif not results:

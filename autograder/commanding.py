@@ -2,6 +2,8 @@
 
 import difflib
 import os
+import select
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +28,18 @@ class Trouble(click.ClickException):
     def __init__(self, text: str, exit_code: int = BROKEN) -> None:
         super().__init__(text)
         vars(self)["exit_code"] = exit_code  # click declares it for the class
+
+
+def nobody_reads(error: OSError) -> bool:
+    """Whether whoever read what is printed has gone, as `| head` does once it has enough."""
+    if not isinstance(error, BrokenPipeError):
+        return False
+    try:
+        pipe = select.poll()
+        pipe.register(sys.stdout, 0)  # that it is broken is told unasked
+        return bool(pipe.poll(0))
+    except (AttributeError, OSError, ValueError):  # there is no poll here, or no real stdout
+        return False
 
 
 def cores() -> int:

@@ -22,6 +22,11 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def ended(text: str) -> str:
+    """The text with a full stop at its end, unless it ends as a sentence does already."""
+    return text if text.endswith((".", "!", "?", ":", "…")) else f"{text}."
+
+
 def type_sentence(whose: str, expected: Value, seen: Value) -> str:
     """Why `seen` is the wrong kind of thing, or "". NumPy results may be wider."""
     if expected.kind == "array" and seen.kind == "number" and not np.shape(expected.data):

@@ -84,7 +84,9 @@ def worst(example: Example | None) -> str:
 def points(repeated: Repeated) -> str:
     """The points in the record, and those that somebody gave instead."""
     row = repeated.before
-    hand = "" if repeated.by_hand is None else f"; {repeated.by_hand:g} were given by hand"
+    hand = ""
+    if repeated.by_hand is not None:
+        hand = f"; {repeated.by_hand:g} {'was' if repeated.by_hand == 1 else 'were'} given by hand"
     return f"{row.points:g} of {row.max_points:g}{hand}"
 
 

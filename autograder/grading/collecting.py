@@ -126,7 +126,7 @@ def _store_all(
         tries = by_student[student]
         attempt, remark = tries[-1]
         remarks = [remark] if remark else []
-        count = sum(each.tries for each, _ in tries)
+        count = sum(each.tries for each, _ in tries if each.notebooks)
         if count > 1:
             remarks.append(f"the latest of {count}")
         if any(who.late for who, _ in attempt.files):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import nbgrader
-from traitlets.config import Config, PyFileConfigLoader
+from traitlets.config import Config
 
 from autograder.grading.gradebook import make_alembic_reachable
 from autograder.grading.places import Classroom, Project, find_classroom
@@ -64,8 +64,12 @@ def load(project: Project, classroom: Classroom) -> Config:
 
     What an instructor adds to the file (late penalties, time limits) holds here as well. The
     classroom is the root, so that no character in any path means anything to nbgrader.
+    Raises UnusableSettings.
     """
-    config = PyFileConfigLoader(project.config.name, path=str(project.root)).load_config()
+    # Only now: nbgrader_config.py itself needs this module, and none of what settings are for.
+    from autograder.grading.settings import read_settings
+
+    config = read_settings(project)
     courses = config.CourseDirectory
     courses.root = str(classroom.root)
     courses.source_directory = os.path.relpath(project.solutions, classroom.root)

@@ -133,6 +133,21 @@ class Identifier:
             text = json.dumps(self._memory, indent=1, ensure_ascii=False, sort_keys=True)
             write_atomically(self._path, text)
 
+    def _numbered_as(self, folder: str) -> list[Person]:
+        """Who of the roster has the number of a folder that was made for a number."""
+        kinds = {f"moodle {self._assignment}": "moodle", "canvas": "canvas"}
+        made = {
+            (platform, number)
+            for kind, platform in kinds.items()
+            for number, owned in self._memory.get(kind, {}).items()
+            if owned == folder
+        }
+        return [
+            person
+            for person in self._people
+            if any(getattr(person, platform) == number for platform, number in made)
+        ]
+
     def misplaced(self) -> Iterator[tuple[str, Person]]:
         """Folders from before the roster, and who of the roster they seem to belong to."""
         ids = {same_name(person.id) for person in self._people}
@@ -140,5 +155,6 @@ class Identifier:
             if key in ids:
                 continue
             bearing = [person for person in self._people if squashed(folder) in person.names]
+            bearing = bearing or self._numbered_as(folder)
             if len(bearing) == 1:
                 yield folder, bearing[0]

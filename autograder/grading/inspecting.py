@@ -7,6 +7,7 @@ import importlib.metadata
 import shutil
 from collections.abc import Iterator
 
+from autograder.phrasing import ended
 from course.environment import Finding, inspect
 
 PACKAGES = ("nbgrader", "nbconvert", "nh3", "rich")
@@ -57,5 +58,6 @@ def _sandbox() -> Finding:
     except ImportError as problem:
         return Finding("Sandbox", "to do", f"Grading cannot be loaded ({problem}).")
     except NoSandbox as problem:
-        return Finding("Sandbox", "to do", f"{problem} Until then only --trust-submissions grades.")
+        why = ended(str(problem))
+        return Finding("Sandbox", "to do", f"{why} Until then only --trust-submissions grades.")
     return Finding("Sandbox", "fine", "Student code is confined when it is graded.")

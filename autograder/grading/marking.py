@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from autograder.declaring import Exercise
 from autograder.grading.driving import CellRun
 from autograder.judging import judge_observations
+from autograder.phrasing import ended
 from autograder.verdicts import Verdict
 
 
@@ -32,10 +33,16 @@ def mark(verdict: Verdict, max_points: float, *, partial_credit: bool = False) -
     if partial_credit and verdict.outcome.startswith("wrong "):
         share = verdict.score
     points = min(max(share, 0.0), 1.0) * max_points
-    note = "" if verdict.correct else " ".join(verdict.what.split())
-    if verdict.mend_first:
-        note = f"{note} It calls {verdict.mend_first}, which is not right yet."
+    note = "" if verdict.correct else _on_one_line(verdict)
     return Mark(verdict, round(points, 4), max_points, note)
+
+
+def _on_one_line(verdict: Verdict) -> str:
+    """What was found, as sentences one after the other, and which helper comes first."""
+    said = [" ".join(line.split()) for line in verdict.what.splitlines() if line.strip()]
+    if verdict.mend_first:
+        said.append(f"It calls {verdict.mend_first}, which is not right yet.")
+    return " ".join([*map(ended, said[:-1]), *said[-1:]])
 
 
 def judge_runs(

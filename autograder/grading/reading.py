@@ -62,6 +62,8 @@ def read_notebook(data: bytes) -> NotebookNode:
     except (ValueError, RecursionError) as error:
         raise Unreadable(_why_no_json(text, error)) from error
     cells = list(_cells(tree))
+    if not cells and isinstance(tree, dict) and tree.get("cells") == []:  # a fresh one, unused
+        raise Unreadable("The notebook has no cells. Hand in the one that your work is in.")
     if not cells:
         raise Unreadable(f"The file is JSON, but no notebook: it has no cells. {SAVE_AGAIN}")
     if len(cells) > CELL_LIMIT:

@@ -34,6 +34,7 @@ def test_moodle_in_folders_and_flat(take, kept):
         "王 小明": {NAME: "王"},
     }
     assert set(states(done).values()) == {"new"}
+    assert not any(one.remark for one in done.collected)  # a text beside it is no other version
     ((path, trouble),) = [(one.path, one.trouble) for one in done.ignored]
     assert path.endswith("onlinetext.html")
     assert not trouble
@@ -218,6 +219,23 @@ def test_a_folder_from_before_the_roster_is_spoken_of(take):
     take({"Ada Lovelace/01-exercises.ipynb": work("ada")})
     done = take({"ada/01-exercises.ipynb": work("a")}, roster="id,name\nada,Ada Lovelace\n")
     assert done.notes[0].startswith("Ada Lovelace was collected before the roster")
+
+
+def test_folders_of_one_name_from_before_the_roster_are_told_apart_by_number(take):
+    files = {
+        f"Jane Doe_{number}_assignsubmission_file/01-exercises.ipynb": work(number)
+        for number in ("106", "107")
+    }
+    take(files)
+    sheet = (
+        "Identifier,Full name,Email address\n"
+        "Participant 106,Jane Doe,jane@x.org\nParticipant 107,Jane Doe,doe@x.org\n"
+    )
+    done = take(files, roster=sheet)
+    assert [note.partition(":")[0] for note in done.notes] == [
+        "Jane Doe 106 was collected before the roster, where it seems to be jane@x.org",
+        "Jane Doe 107 was collected before the roster, where it seems to be doe@x.org",
+    ]
 
 
 def test_a_roster_finds_students_in_folders_of_groups(take, kept):

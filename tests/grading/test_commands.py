@@ -2,14 +2,17 @@
 
 import csv
 import json
+import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner, Result
 from nbgrader.api import Gradebook
 
 from autograder.cli import main
+from autograder.grading.sandbox import NoSandbox
 from tests.grading.notebooks import ONE, OVERFLOWING, START, released, solved
 from tests.repository import ROOT
 
@@ -82,6 +85,71 @@ def test_grade_without_a_sandbox_says_why_not(command, new_school, monkeypatch):
     done = command("grade")
     assert done.exit_code == 1
     assert "needs bubblewrap" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [((), "goes on from there"), (("--regrade",), "another")]
+)
+def test_ctrl_c_says_what_stands(command, new_school, monkeypatch, options, said):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    new_school.hand_in("ada", solved(START), START)
+    monkeypatch.setattr("autograder.cli._say_result", interrupted)
+    done = command("grade", "--jobs", "1", *options)
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Error: Stopped. What has been graded ")
+    assert said in done.stderr
+    assert f"ada,{START}," in new_school.classroom.marks.read_text(encoding="utf-8")
+
+
+def test_a_reader_that_goes_is_no_fault(new_school):
+    new_school.hand_in("ada", solved(START), START)
+    new_school.grade()
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "autograder", "explain", "ada", "weighted_average"],
+        cwd=new_school.project.root,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+    assert done.returncode == 1
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("c.Judge.cell_timeout = 'long'", "expected an int, not the str 'long'. Mend it,"),
+        ("c.Judge.cell_timeut = 5", "sets c.Judge.cell_timeut, which is no option. Is it cell_tim"),
+        ("c.LateSubmissionPlugin.penalty_method = 'half'", "expected any of ['none', 'zero']"),
+        ("c.LateSubmissionPlugin.penalty = 'zero'", "Is it penalty_method?"),
+        ("c.AssignLatePenalties.plugin_class = 'zero'", "trait of AssignLatePenalties instance"),
+        ("c.Judge.partial_credit = = True", "SyntaxError: invalid syntax (nbgrader_config.py, "),
+    ],
+)
+def test_settings_that_cannot_be_used_are_one_sentence(command, new_school, line, said):
+    new_school.hand_in("ada", solved())
+    with new_school.project.config.open("a") as config:
+        config.write(f"\n{line}\n")
+    done = command("grade")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Error: nbgrader_config.py ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not done.stdout
+
+
+def test_doctor_ends_the_reason_before_it_goes_on(command, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise NoSandbox("The sandbox does not start here: no space left")
+
+    monkeypatch.setattr("autograder.grading.sandbox.Worker", refuse)
+    done = command("doctor")
+    assert "here: no space left. Until then only --trust-submissions grades." in done.stdout
 
 
 def test_grade_of_nothing_says_where_it_looked(command, new_school):

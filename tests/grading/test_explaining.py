@@ -4,7 +4,8 @@ import json
 import re
 import shutil
 import sqlite3
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from bs4 import BeautifulSoup
@@ -12,7 +13,9 @@ from click.testing import CliRunner, Result
 from nbgrader.api import Gradebook
 
 from autograder.cli import main
+from autograder.grading.appeals import points
 from autograder.grading.records import path_of, read
+from autograder.grading.repeating import Repeated
 from tests.grading.harmless import assert_harmless
 from tests.grading.notebooks import (
     ONE,
@@ -318,3 +321,12 @@ def test_without_a_sandbox_nothing_runs_unless_it_is_trusted(explain, class_of, 
 def test_help_names_what_is_written():
     done = CliRunner().invoke(main, ["explain", "--help"])
     assert "DIR/explanations/STUDENT/ASSIGNMENT/EXERCISE.html" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("by_hand", "said"),
+    [(None, "0 of 2"), (1.0, "0 of 2; 1 was given by hand"), (2.0, "0 of 2; 2 were given by hand")],
+)
+def test_points_given_by_hand_are_one_or_many(by_hand, said):
+    row = SimpleNamespace(points=0.0, max_points=2.0)
+    assert points(cast(Repeated, SimpleNamespace(before=row, by_hand=by_hand))) == said

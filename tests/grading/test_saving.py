@@ -1,6 +1,7 @@
 """What nbgrader's gradebook has after grading: the same as by nbgrader's own steps."""
 
 import csv
+import sys
 
 import nbgrader
 import nbgrader.api
@@ -86,3 +87,23 @@ def test_one_engine_serves_every_opening_and_goes_with_the_block(tmp_path, monke
     monkeypatch.setattr(nbgrader, "__version__", "1.0.0")
     with shared_engine():
         assert nbgrader.api.create_engine is original
+
+
+def test_a_penalty_of_ones_own_lies_beside_the_settings(new_school, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    root = new_school.project.root
+    (root / "hourly_penalty.py").write_text(
+        "from nbgrader.plugins import BasePlugin\n\n\nclass Hourly(BasePlugin):\n"
+        "    def late_submission_penalty(self, student_id, score, total_seconds_late):\n"
+        "        return total_seconds_late / 3600\n"
+    )
+    with new_school.project.config.open("a") as config:
+        config.write("\nc.AssignLatePenalties.plugin_class = 'hourly_penalty.Hourly'\n")
+    folder = new_school.hand_in("ada", solved())
+    (folder / "timestamp.txt").write_text("2026-01-31 14:00:00 UTC")
+    new_school.grade(ONE)
+    with Gradebook(new_school.classroom.db_url) as gradebook:
+        gradebook.update_or_create_assignment(ONE, duedate="2026-01-31 12:00:00 UTC")
+    new_school.grade(ONE, regrade=True)
+    with Gradebook(new_school.classroom.db_url) as gradebook:
+        assert gradebook.find_submission(ONE, "ada").late_submission_penalty == 2
