@@ -45,7 +45,7 @@ def explain(
     exit code is 0 when the same verdict came out again, 1 when not, 2 for wrong usage.
     """
     project = the_project()
-    room = the_classroom(project, classroom)
+    room = the_classroom(project, classroom, must_exist=True)
     chosen = chosen_of(project, [assignment] if assignment else [])
     who = _the_student(room, student)
     record, row = _the_row(project, room, who, chosen, exercise)

@@ -244,7 +244,7 @@ def feedback(assignments: Sequence[str], classroom: Path | None) -> None:
     from autograder.grading.terminal import safe_text
 
     project = the_project()
-    room = the_classroom(project, classroom)
+    room = the_classroom(project, classroom, must_exist=True)
     pages = write_feedback(project, room, chosen_of(project, assignments))
     for page in pages:
         said = page.path if page.path else page.why

@@ -58,11 +58,19 @@ def the_project() -> "Project":
         raise Trouble(str(missing), USAGE) from missing
 
 
-def the_classroom(project: "Project", chosen: Path | None) -> "Classroom":
-    """The classroom named on the command line, or the project's own."""
+def the_classroom(
+    project: "Project", chosen: Path | None, *, must_exist: bool = False
+) -> "Classroom":
+    """The classroom named on the command line, or the project's own.
+
+    must_exist: whether one that is named and not there is a slip. Raises Trouble.
+    """
     from autograder.grading.places import find_classroom
 
-    return find_classroom(project, chosen)
+    room = find_classroom(project, chosen)
+    if must_exist and chosen and not room.root.is_dir():
+        raise Trouble(f"There is no folder {room.root}. Which classroom is meant?", USAGE)
+    return room
 
 
 def chosen_of(project: "Project", names: Sequence[str]) -> list[str]:

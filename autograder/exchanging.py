@@ -98,7 +98,7 @@ def export(
     from autograder.grading.terminal import safe_text
 
     project = the_project()
-    room = the_classroom(project, classroom)
+    room = the_classroom(project, classroom, must_exist=True)
     chosen = chosen_of(project, assignments) if assignments else ()
     try:
         done = export_to(project, room, platform, chosen, worksheet)

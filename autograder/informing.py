@@ -29,7 +29,7 @@ def report(assignments: Sequence[str], classroom: Path | None) -> None:
     from autograder.grading.terminal import safe_text
 
     project = the_project()
-    room = the_classroom(project, classroom)
+    room = the_classroom(project, classroom, must_exist=True)
     chosen = chosen_of(project, assignments)
     for each in write_reports(project, room, chosen, overview=not assignments):
         click.echo(f"{each.assignment}  {safe_text(str(each.page))}")

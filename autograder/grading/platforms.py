@@ -148,6 +148,11 @@ def _people(
         return tuple(Person(name, name) for name in sorted(students))
     listed = {same_name(person.id) for person in roster.people}
     strangers = sorted(name for name in students if same_name(name) not in listed)
+    if strangers and len(strangers) == len(students):
+        raise NothingToExport(
+            "Nobody who handed in is in the roster, so nothing was written. Name the platform's "
+            "own export of this class with --worksheet."
+        )
     if strangers:
         done.notes.append(f"Not in the roster, and so in no file: {', '.join(strangers)}.")
     return roster.people

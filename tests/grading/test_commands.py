@@ -170,6 +170,17 @@ def test_wrong_usage(command, tmp_path, monkeypatch):
     assert command("reset").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    "words", [["report"], ["feedback"], ["export", "canvas"], ["explain", "ada", "softmax"]]
+)
+def test_a_classroom_that_is_not_there_is_not_made(command, tmp_path, words):
+    typo = tmp_path / "clasroom"
+    done = command(*words, "--classroom", str(typo))
+    assert done.exit_code == 2
+    assert f"There is no folder {typo}" in done.stderr
+    assert not typo.exists()
+
+
 def test_json_is_all_there_is_on_stdout(command, new_school):
     new_school.hand_in("ada", solved(START), START)
     done = command("grade", "0", "--json")

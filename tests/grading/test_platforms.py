@@ -158,6 +158,16 @@ def test_without_a_roster_everybody_who_handed_in_has_a_row(school_now):
     ]
 
 
+def test_a_roster_of_other_people_overwrites_nothing(school_now, tmp_path):
+    export(school_now.project, school_now.classroom, "canvas", [ONE])
+    before = (school_now.classroom.exports / "canvas.csv").read_bytes()
+    others = tmp_path / "others.csv"
+    others.write_text("id,name,email\nzoe,Zoe,zoe@uni.org\n")
+    with pytest.raises(NothingToExport, match="Nobody who handed in is in the roster"):
+        export(school_now.project, school_now.classroom, "canvas", [ONE], others)
+    assert (school_now.classroom.exports / "canvas.csv").read_bytes() == before
+
+
 def test_what_was_handed_in_again_is_spoken_of(school_now):
     school_now.hand_in("ada", released())
     done = export(school_now.project, school_now.classroom, "canvas")
