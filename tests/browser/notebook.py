@@ -38,8 +38,10 @@ START_COMMAND = f"""([path, command, index]) => {{
     error => {{ window.manyHeadsRun = String(error); }});
 }}"""
 
+# After an error that is announced, the command ends before the cells behind it do.
 FINISHED = f"""path => window.manyHeadsRun !== 'running'
-  && ({PANEL})(path).sessionContext.session.kernel.status === 'idle'"""
+  && ({PANEL})(path).sessionContext.session.kernel.status === 'idle'
+  && [...({PANEL})(path).content.model.cells].every(cell => cell.executionState !== 'running')"""
 
 
 @dataclass(frozen=True)
