@@ -8,6 +8,7 @@ The browser and the server last for this folder and not for the whole run: while
 alive the main thread has a running event loop, and tests elsewhere call `asyncio.run`.
 """
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -39,8 +40,8 @@ VIEWPORT: ViewportSize = {
 }  # tall: outputs are on the screen without scrolling
 
 
-@pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
+@contextlib.contextmanager
+def started_browser() -> Iterator[Browser]:
     """Debian's Chromium; Playwright's own is never downloaded."""
     chromium = find_chromium()
     if chromium is None:
@@ -49,6 +50,13 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGUMENTS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """A browser for all tests of the package."""
+    with started_browser() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="package")

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from autograder.grading.batch import Graded, grade
 from autograder.grading.collecting import Collection, collect
 from autograder.grading.places import Classroom, Project
 from autograder.grading.records import Row
+from autograder.grading.sandbox import Worker
+from tests.grading.confined import ALLOWANCE
 from tests.grading.handing_in import Files, zipped
 from tests.grading.notebooks import NOTEBOOKS, ONE
 from tests.repository import committed_files, read_committed
@@ -91,6 +93,16 @@ def rows_of() -> Callable[[Graded], dict[str, Row]]:
         return {row.exercise: row for row in graded.record.rows}
 
     return rows
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    """One worker for all: each test meets what the ones before it have left."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SECRET_OF_THE_GRADER", "do not tell")
+        worker = Worker(ALLOWANCE)
+    yield worker
+    worker.close()
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
 from click.testing import CliRunner, Result
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from autograder import judge
 from autograder.cli import main
 from autograder.exercises import find
 from autograder.grading.marking import failed
 from autograder.grading.reporting import write_reports
-from tests.browser.conftest import CHROMIUM_ARGUMENTS
+from tests.browser.conftest import started_browser
 from tests.grading.conftest import School
 from tests.grading.notebooks import FULL, ONE, START, solved
 from tests.grading.reported import (
@@ -27,7 +27,6 @@ from tests.grading.reported import (
     page_of,
     sentences,
 )
-from tools.system_packages import find_chromium
 
 EVIL = '<script>document.title = "taken"</script>, Bob'
 
@@ -45,13 +44,8 @@ def command(new_school: School, monkeypatch: pytest.MonkeyPatch) -> Callable[...
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    chromium = find_chromium()
-    if chromium is None:
-        pytest.fail("Chromium is missing. `make test` says how to install it.", pytrace=False)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGUMENTS)
+    with started_browser() as browser:
         yield browser
-        browser.close()
 
 
 def test_feedback_pages_are_linked_from_where_the_report_lies(new_school):
