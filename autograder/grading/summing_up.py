@@ -69,7 +69,7 @@ def _hardest(tallies: Sequence[ExerciseTally]) -> list[str]:
     if found is None or len(tallies) < 2:
         return []
     after = any(tally.follows for tally in tallies)
-    but = ", whoever must mend an earlier exercise first aside" if after else ""
+    but = " (not counting those who must first mend an earlier exercise)" if after else ""
     do = "does" if found.own == 1 else "do"
     return [
         f"The hardest exercise was {found.name}: {found.own} of {found.graded} {do} not have it "
