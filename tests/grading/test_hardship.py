@@ -65,7 +65,6 @@ DEADLY = {
     ),
     "closed": ("import os; os.closerange(0, 100)", ""),
     "stack": ("import sys; sys.setrecursionlimit(10**9); return attention(q, k, v)", ""),
-    "hog": ("kept = []\n    while True: kept.append(bytearray(b'x' * 2**22))", "of memory"),
 }
 # Nobody is harmed by these, not even who does it.
 HARMLESS: dict[str, str] = {
@@ -141,6 +140,18 @@ def test_the_others_have_their_marks(results, rows_of):
     for number in range(2):
         rows = rows_of(results[f"honest-{number}"])
         assert {name: row.points for name, row in rows.items()} == FULL
+
+
+def test_who_takes_too_much_memory_is_told_so(new_school, rows_of):
+    """With time enough: a slow machine takes more than two seconds to hand out a gigabyte."""
+    with new_school.project.config.open("a") as config:
+        config.write("\nc.Judge.cell_timeout = 60\nc.Judge.memory = 1.0\n")
+    hog = "kept = []\n    while True: kept.append(bytearray(b'x' * 2**22))"
+    new_school.hand_in("hog", solved(attention=FUNCTION + hog))
+    rows = rows_of(new_school.grade()["hog"])
+    assert rows["softmax"].points == FULL["softmax"]
+    assert (rows["attention"].points, rows["self_attention"].points) == (0, 0)
+    assert "used more than 1 GB of memory" in rows["attention"].note
 
 
 def test_the_right_functions_are_right():
