@@ -130,18 +130,24 @@ def grade(
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    from autograder.grading.batch import grade as grade_class
-    from autograder.grading.batch import submissions_of
     from autograder.grading.locking import AlreadyGrading
     from autograder.grading.sandbox import NoSandbox
-    from autograder.grading.workers import NoCluster
+    from autograder.grading.starting import start_early
+    from autograder.grading.submissions import submissions_of
 
     project = the_project()
     chosen = chosen_of(project, assignments)
     room = the_classroom(project, classroom)
+    waiting = submissions_of(room, chosen)
+    at_a_time = min(jobs or cores(), max(len(waiting), 1))
+    if waiting and not scheduler and not trust_submissions:
+        start_early(at_a_time)
+
+    from autograder.grading.batch import grade as grade_class
+    from autograder.grading.workers import NoCluster
+
     # A quiet console beside JSON: then only the JSON is on stdout.
     console = Console(soft_wrap=True, highlight=False, quiet=as_json)
-    waiting = submissions_of(room, chosen)
     # Beside JSON these go to stderr: nobody shall be forgotten.
     aside = Console(soft_wrap=True, highlight=False, stderr=True) if as_json else console
     _say_what_is_not_graded(aside, room, project)
@@ -164,7 +170,7 @@ def grade(
                 project,
                 room,
                 chosen,
-                jobs=min(jobs or cores(), max(len(waiting), 1)),
+                jobs=at_a_time,
                 scheduler=scheduler or "",
                 trust_submissions=trust_submissions,
                 regrade=regrade,

@@ -37,7 +37,7 @@ from autograder.grading.preprocessors import Judge
 from autograder.grading.records import Record
 from autograder.grading.repairing import CHECK, Known, known_cells
 from autograder.grading.sandbox import NoSandbox, why_not
-from autograder.grading.submissions import Submission, folders, read_submission
+from autograder.grading.submissions import Submission, read_submission, submissions_of
 from autograder.grading.terminal import is_plain
 from autograder.grading.workers import Crew, Request, cluster, processes
 from autograder.grading.working_out import SEED_BITS, Done, beforehand
@@ -69,15 +69,6 @@ class Graded:
         """The sum of what counts."""
         rows = self.record.rows if self.record else ()
         return sum(self.by_hand.get(row.exercise, row.points) for row in rows)
-
-
-def submissions_of(classroom: Classroom, assignments: Sequence[str]) -> list[tuple[str, str]]:
-    """Student and assignment of everything that was handed in for these assignments."""
-    return [
-        (student, assignment)
-        for student, assignment in folders(classroom)
-        if assignment in assignments
-    ]
 
 
 def grade(

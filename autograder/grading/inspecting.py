@@ -54,7 +54,11 @@ def _sandbox() -> Finding:
     try:
         from autograder.grading.sandbox import NoSandbox, Worker
 
-        Worker().close()
+        worker = Worker()
+        try:
+            worker.wait_until_ready()
+        finally:
+            worker.close()
     except ImportError as problem:
         return Finding("Sandbox", "to do", f"Grading cannot be loaded ({problem}).")
     except NoSandbox as problem:

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,7 +28,10 @@ from autograder.grading.driving import RunnerFault
 from autograder.grading.launching import environment
 
 STRANGER = 60_000  # as root: the first of the user ids of the children
+USERS = 5000  # as root, workers that run at the same time are different users
 START, KILL = 120, 30  # seconds: to start, and to be rid of what a submission has started
+
+_here = threading.local()  # a worker serves one submission at a time, so each thread has its own
 
 
 class NoSandbox(RunnerFault):
@@ -68,11 +72,15 @@ def why_not() -> str:
 
 
 class Worker:
-    """A warm worker in its sandbox: makes one runner after the other."""
+    """A warm worker in its sandbox: makes one runner after the other.
+
+    allowance: of the submissions to come; may be changed between two of them.
+    """
 
     def __init__(self, allowance: Allowance = Allowance(), number: int = 0) -> None:
-        """Start it. Raises NoSandbox when it cannot be started, or does not hold."""
+        """Start it, and wait for nothing. Raises NoSandbox when that cannot be done here."""
         self.allowance = allowance
+        self._ready = False
         problem = why_not()
         if problem:
             raise NoSandbox(problem)
@@ -91,8 +99,14 @@ class Worker:
                 stderr=self._complaints,
             )
         atexit.register(self.close)
+
+    def wait_until_ready(self) -> None:
+        """Wait until it is warm. Raises NoSandbox when it does not start, or does not hold."""
+        if self._ready:
+            return
         try:
             self.hear({"ready"}, START)
+            self._ready = True
         except (OSError, TimeoutError) as error:
             self.close()
             said = self.last_words() or str(error) or "it did not answer"
@@ -122,7 +136,8 @@ class Worker:
 
     @contextlib.contextmanager
     def start_runner(self) -> Iterator["Child"]:
-        """Fork a child for one submission; at the end of the block it is gone."""
+        """Fork a child for one submission; at the end of the block it is gone. Raises NoSandbox."""
+        self.wait_until_ready()
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
@@ -146,6 +161,17 @@ class Worker:
         self._process.kill()
         self._process.wait()
         self._complaints.close()
+
+
+def at_hand(allowance: Allowance) -> Worker:
+    """The worker of this thread, started if there is none, for submissions of this allowance."""
+    worker: Worker | None = getattr(_here, "worker", None)
+    if worker is None or not worker.alive():
+        if worker is not None:
+            worker.close()
+        worker = _here.worker = Worker(allowance, number=threading.get_native_id() % USERS)
+    worker.allowance = allowance
+    return worker
 
 
 class Child:

@@ -53,6 +53,15 @@ def folders(classroom: Classroom) -> Iterator[tuple[str, str]]:
             yield student.name, assignment.name
 
 
+def submissions_of(classroom: Classroom, assignments: Sequence[str]) -> list[tuple[str, str]]:
+    """Student and assignment of everything that was handed in for these assignments."""
+    return [
+        (student, assignment)
+        for student, assignment in folders(classroom)
+        if assignment in assignments
+    ]
+
+
 @dataclass(frozen=True)
 class Unmatched:
     """Something among the submissions that is nobody's folder for an assignment.

@@ -5,11 +5,13 @@ Storing stays with one process: the gradebook has one writer.
 """
 
 import contextlib
-import ctypes
 import multiprocessing
+import os
 import pickle
 import platform
 import signal
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import (
@@ -21,17 +23,19 @@ from concurrent.futures import (
     wait,
 )
 from dataclasses import dataclass
+from multiprocessing.connection import wait as wait_for
 from typing import Any, Generic, TypeVar
 
+from autograder.grading import starting
 from autograder.grading.driving import Limits, RunnerFault
 from autograder.grading.preparing import prepare, task_of
 from autograder.grading.reading import Unreadable, read_notebook
 from autograder.grading.repairing import Known
-from autograder.grading.sandbox import Allowance
-from autograder.grading.working_out import Done, warm_up, work
+from autograder.grading.sandbox import Allowance, NoSandbox, at_hand
+from autograder.grading.working_out import Done, work
 
+STARTS = 50  # times that processes are started for a submission
 TRIES = 3  # times that a submission is sent out before it is given up
-PR_SET_PDEATHSIG = 1  # of Linux's prctl
 
 Key = TypeVar("Key")
 
@@ -147,7 +151,7 @@ class Crew(Generic[Key]):
 
     def _send(self, sent: _Sent[Key]) -> None:
         sent.tries += 1
-        while True:
+        for _ in range(STARTS):
             if self._executor is None:
                 self._executor = self._start()
             try:
@@ -156,6 +160,10 @@ class Crew(Generic[Key]):
                 return
             except BrokenExecutor:
                 self._broken()
+            except ConnectionError:  # the process that workers are forked from is about to end
+                self._broken()
+                time.sleep(0.1)
+        raise Lost("The processes that work on submissions do not start. Is memory short?")
 
     def _broken(self, *more: _Sent[Key]) -> None:
         """Start afresh; what was under way is tried again."""
@@ -186,8 +194,7 @@ def processes(jobs: int, allowance: Allowance | None) -> Iterator[Crew[Any]]:
     def start() -> Executor:
         return ProcessPoolExecutor(
             jobs,
-            # Not forked: a fork of a process with threads, as torch has them, may hang.
-            mp_context=multiprocessing.get_context("spawn"),
+            mp_context=starting.context(),
             initializer=_begin,
             initargs=(allowance,),
         )
@@ -203,10 +210,20 @@ def processes(jobs: int, allowance: Allowance | None) -> Iterator[Crew[Any]]:
 
 
 def _begin(allowance: Allowance | None) -> None:
-    with contextlib.suppress(OSError, AttributeError):  # elsewhere than on Linux
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    """Start what every submission needs, while nobody waits. What goes wrong is said by `work`."""
+    threading.Thread(target=_end_with_the_grader, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to answer
-    warm_up(allowance)
+    if allowance is not None:
+        with contextlib.suppress(NoSandbox):
+            at_hand(allowance)
+
+
+def _end_with_the_grader() -> None:
+    """Wait until the grader is gone, however it went, and go too."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait_for([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 class NoCluster(RuntimeError):

@@ -4,7 +4,6 @@
 another machine; what nbgrader has to store is stored by one process alone.
 """
 
-import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
@@ -18,19 +17,17 @@ from autograder.grading.driving import (
     CheckCell,
     CodeCell,
     Limits,
-    RunnerFault,
     Start,
     drive,
 )
 from autograder.grading.launching import start_runner
 from autograder.grading.marking import judge_runs
 from autograder.grading.outputs import clean_outputs
-from autograder.grading.sandbox import Allowance, Worker
+from autograder.grading.sandbox import Allowance, at_hand
 from autograder.judging import single_threaded
 from autograder.verdicts import Verdict
 
 SEED_BITS = 62
-USERS = 5000  # as root, workers that run at the same time are different users
 
 Piece = CodeCell | str
 """A cell to run, or the name of the exercise whose check stands there."""
@@ -76,7 +73,6 @@ beforehand: ContextVar[Done | None] = ContextVar("beforehand", default=None)
 """What was worked out elsewhere for the submission that is being stored."""
 
 _judging = threading.Lock()  # who observes declared mistakes watches torch, for all threads
-_here = threading.local()  # a worker serves one submission at a time, so each thread has its own
 
 
 def work(task: Task) -> Answer:
@@ -99,21 +95,8 @@ def work(task: Task) -> Answer:
     return Answer(runs, verdicts)
 
 
-def warm_up(allowance: Allowance | None) -> None:
-    """Start what `work` will need, while nobody waits. What goes wrong is said by `work`."""
-    with contextlib.suppress(RunnerFault):
-        _start(allowance)
-
-
 def _start(allowance: Allowance | None) -> Start:
-    if allowance is None:
-        return start_runner
-    worker: Worker | None = getattr(_here, "worker", None)
-    if worker is None or not worker.alive() or worker.allowance != allowance:
-        if worker is not None:
-            worker.close()
-        worker = _here.worker = Worker(allowance, number=threading.get_native_id() % USERS)
-    return worker.start_runner
+    return start_runner if allowance is None else at_hand(allowance).start_runner
 
 
 def reasons(task: Task, runs: Sequence[CellRun]) -> dict[str, str]:

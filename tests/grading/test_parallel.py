@@ -63,9 +63,10 @@ def test_processes_give_the_same_marks(new_school, expected):
     assert not any(one.fresh for one in again.values())
 
 
-def children(parent: int) -> list[psutil.Process]:
-    with_all = psutil.Process(parent).children(recursive=True)
-    return [process for process in with_all if "spawn_main" in " ".join(process.cmdline())]
+def forked() -> list[psutil.Process]:
+    """The process that workers of this one are forked from, and the workers."""
+    all_of_them = psutil.Process().children(recursive=True)
+    return [process for process in all_of_them if "forkserver" in " ".join(process.cmdline())]
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
@@ -79,13 +80,14 @@ def records_in(school: School) -> int:
     return len(list(school.classroom.verdicts.glob(f"*/{ONE}.json")))
 
 
-def test_a_process_that_dies_loses_nothing(new_school, expected):
+@pytest.mark.parametrize("which", [0, 1], ids=["the one that workers are forked from", "a worker"])
+def test_a_process_that_dies_loses_nothing(new_school, expected, which):
     fill(new_school)
     killed: list[int] = []
 
     def kill_one(_: object) -> None:
         if not killed:
-            killed.append(children(os.getpid())[0].pid)
+            killed.append(forked()[which].pid)
             os.kill(killed[0], signal.SIGKILL)
 
     graded = new_school.grade(ONE, jobs=2, report=kill_one)

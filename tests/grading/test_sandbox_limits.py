@@ -183,6 +183,7 @@ import os, signal, sys
 sys.path.insert(0, {str(ROOT)!r})
 from autograder.grading.sandbox import Worker
 worker = Worker()
+worker.wait_until_ready()
 print(worker._process.pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
