@@ -177,10 +177,10 @@ def _largest_gradient(expected: Observation) -> float:
 
 
 def _called_sentence(exercise: Exercise, called: Sequence[str]) -> str:
-    return (
-        f"{exercise.name} calls {' and '.join(called)}. In this exercise you write yourself what "
-        "that does."
-    )
+    said = f"{exercise.name} calls {' and '.join(called)}"
+    if set(called) & set(exercise.not_allowed):
+        return f"{said}. In this exercise you write yourself what that does."
+    return f"{said}, which leads out of sight of the check. Compute the answer without it."
 
 
 def _expected_problem(exercise: Exercise, case: Case, seen: Observation) -> Difference | None:

@@ -28,11 +28,35 @@ OPERATORS = {
 }
 
 
-# Threads made past `threading` have no profile hook: what they call is not seen. Nobody needs them.
-RAW_THREADS = ("start_new_thread", "start_new")
+# Ways past the hook: threads made past `threading` have none, what another process calls is not
+# seen here, and a hook can be taken away. Nobody needs them for what is asked.
+WAYS_ROUND = {
+    **dict.fromkeys(("start_new_thread", "start_new"), "_thread"),
+    **dict.fromkeys(("fork", "forkpty", "posix_spawn", "posix_spawnp", "system"), "os"),
+    "fork_exec": "subprocess",
+    "setprofile": "sys",
+}
 
 # What `watched` watches for, while a probe runs: it says itself which calls are the learner's.
 _WATCHED: ContextVar[tuple[Sequence[str], set[str]]] = ContextVar("_WATCHED", default=((), set()))
+
+
+Hook = Callable[[FrameType, str, Any], None]
+
+_hooks: list[Hook] = []  # of the calls that are watched just now; the last one counts
+
+
+def watch_threads() -> None:
+    """From now on, let threads be watched whenever something is, also those started before.
+
+    Makes every call in a thread slower, which nobody wants in a notebook that is worked in.
+    """
+    threading.setprofile(_in_threads)
+
+
+def _in_threads(frame: FrameType, event: str, argument: Any) -> None:
+    if _hooks:
+        _hooks[-1](frame, event, argument)
 
 
 @contextlib.contextmanager
@@ -73,11 +97,13 @@ def _profiled(not_allowed: Sequence[str], called: set[str]) -> Iterator[None]:
     hook = _profile_hook(not_allowed, called)
     previous, previous_in_threads = sys.getprofile(), threading.getprofile()
     # setprofile for threads first: from the next line on, every call is seen.
-    threading.setprofile(hook)
+    threading.setprofile(_in_threads)
+    _hooks.append(hook)
     sys.setprofile(hook)
     try:
         yield
     finally:
+        _hooks.remove(hook)
         if previous is None or callable(previous):
             sys.setprofile(previous)
         else:  # cProfile, as in `%prun check(...)`, is no function and goes on by itself
@@ -86,9 +112,7 @@ def _profiled(not_allowed: Sequence[str], called: set[str]) -> Iterator[None]:
         threading.setprofile(previous_in_threads)
 
 
-def _profile_hook(
-    not_allowed: Sequence[str], called: set[str]
-) -> Callable[[FrameType, str, Any], None]:
+def _profile_hook(not_allowed: Sequence[str], called: set[str]) -> Hook:
     codes: dict[CodeType, str] = {}
     for name in not_allowed:
         for code in _codes(name):
@@ -112,10 +136,22 @@ def _profile_hook(
             last = getattr(argument, "__name__", None)
             if last in lasts and (_home(argument), last) in by_name:
                 called.add(by_name[_home(argument), last])
-            elif last in RAW_THREADS and frame.f_globals.get("__name__") != "threading":
-                called.add(f"_thread.{last}")
+            elif last in WAYS_ROUND and not _is_theirs(frame):
+                called.add(f"{WAYS_ROUND[last]}.{last}")
 
     return hook
+
+
+def _is_theirs(frame: FrameType) -> bool:
+    """Whether it is ourselves, `threading` or a compiler of torch's that goes this way."""
+    if frame.f_globals is globals() or frame.f_globals is vars(threading):
+        return True
+    callers: FrameType | None = frame
+    while callers is not None:
+        if str(callers.f_globals.get("__name__")).startswith(("torch._dynamo", "torch._inductor")):
+            return True
+        callers = callers.f_back
+    return False
 
 
 def _home(builtin: Any) -> str:

@@ -3,7 +3,9 @@
 import _thread
 import functools
 import operator
+import os
 import pickle
+import subprocess
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from autograder import judge
+from autograder.watching import watch_threads
 
 library = functional.scaled_dot_product_attention
 
@@ -50,6 +53,24 @@ def in_a_raw_thread(q, k, v):
     _thread.start_new_thread(work, ())
     over.wait(10)
     return found[0]
+
+
+def in_a_fork(q, k, v):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writing, pickle.dumps(library(q, k, v).tolist()))
+        os._exit(0)
+    os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as answer:
+        os.close(writing)
+        return torch.tensor(pickle.load(answer), dtype=q.dtype)
+
+
+def in_a_program(q, k, v):
+    """What the program computes does not matter: nobody can see it."""
+    subprocess.run(["true"], check=True)
+    return weights(q, k) @ v
 
 
 def in_a_pool(q, k, v):
@@ -121,6 +142,8 @@ SKIPS: dict[str, Callable[..., Any]] = {
     "thread": in_a_thread,
     "raw thread": in_a_raw_thread,
     "pool": in_a_pool,
+    "fork": in_a_fork,
+    "program": in_a_program,
     "unprofiled": unprofiled,
     "functions unwatched": unwatched(torch._C.DisableTorchFunction),
     "operators unwatched": unwatched(torch._C._DisableTorchDispatch),
@@ -136,6 +159,21 @@ def test_the_librarys_attention_is_noticed(way):
 @functools.wraps(library)
 def wrapping(q, k, v):
     return weights(q, k) @ v
+
+
+def test_a_thread_from_before_is_watched_where_threads_are(monkeypatch):
+    monkeypatch.setattr(threading, "_profile_hook", None)
+    watch_threads()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(len, ()).result()  # now its thread runs
+        mix = answer(lambda q, k, v: pool.submit(library, q, k, v).result())
+        verdict = judge("scaled_dot_product_attention", mix)
+    assert verdict.outcome == "not allowed", verdict.message
+
+
+def test_a_way_out_of_sight_is_named():
+    said = judge("scaled_dot_product_attention", answer(in_a_program)).message
+    assert "calls subprocess.fork_exec, which leads out of sight of the check." in said
 
 
 HONEST: dict[str, Callable[..., Any]] = {
