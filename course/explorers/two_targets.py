@@ -109,7 +109,7 @@ class _TwoTargets:
             for head in (1, 2)
         ]
         self.canvas = Canvas([_pane(1)])
-        self.curves = _Curves()
+        self.curves = _Curves(self.moments)
         controls = row(self.heads, self.read_out, *self.alphas)
         self.panel = Panel([controls, self.curves.chart.image, self.canvas])
 
@@ -140,7 +140,7 @@ class _TwoTargets:
             [control.value for control in self.alphas[:count]], dtype=torch.float64
         )
         result = evaluate(self.moments, alphas, read_out)
-        self.curves.show(self.moments, alphas, read_out, result)
+        self.curves.show(alphas, read_out, result)
         self.canvas.show({"sentence": _rows(self.sentence, result)})
         self.panel.say(_sentence(alphas, read_out, result))
 
@@ -187,9 +187,14 @@ def _sentence(alphas: Tensor, read_out: str, result: Result) -> str:
 
 
 class _Curves:
-    """The errors as bars, and R² over α with a mark at the α that is set."""
+    """The errors as bars, and R² over α with a mark at the α that is set.
 
-    def __init__(self) -> None:
+    moments (16, 16): the mean of xᵀx over the sentences.
+    """
+
+    def __init__(self, moments: Tensor) -> None:
+        self.moments = moments
+        self.along: dict[tuple[str, float | None], np.ndarray] = {}
         self.chart = Chart(
             "Left, three bars: the error of the features that should come from cat, of those from "
             "tired, and of all. Right, R² over the α of head 1, a curve for the fixed and one for "
@@ -228,15 +233,23 @@ class _Curves:
             right.plot([0], [0], "o", color=INK, markersize=9, markerfacecolor="none", mew=2)[0]
         )
 
-    def show(self, moments: Tensor, alphas: Tensor, read_out: str, result: Result) -> None:
+    def show(self, alphas: Tensor, read_out: str, result: Result) -> None:
         """Draw these errors, and the curves with the second head left where it is."""
         heights = [*result.errors.tolist(), 1 - result.r_squared.item()]
         for bar, height in zip(self.bars, heights, strict=True):
             bar.set_height(height)
-        others = alphas[1:].expand(len(ALPHAS), -1)
-        along = torch.cat([ALPHAS[:, None], others], dim=-1)  # (41, heads)
+        second = alphas[1].item() if len(alphas) > 1 else None
         for name, line in self.lines.items():
-            line.set_ydata(np.asarray(evaluate(moments, along, name).r_squared))
+            line.set_ydata(self.r_squared_along(name, second))
             line.set_linewidth(2.5 if name == read_out else 1.2)
         self.mark.set_data([alphas[0].item()], [result.r_squared.item()])
         self.chart.update()
+
+    def r_squared_along(self, read_out: str, second: float | None) -> np.ndarray:
+        """R² for each α of head 1 (41,); found once for each α of a second head."""
+        if (read_out, second) not in self.along:
+            others = [] if second is None else [torch.full_like(ALPHAS, second)]
+            alphas = torch.stack([ALPHAS, *others], dim=-1)  # (41, heads)
+            found = evaluate(self.moments, alphas, read_out).r_squared
+            self.along[read_out, second] = np.asarray(found)
+        return self.along[read_out, second]
