@@ -143,6 +143,10 @@ REFUSED = {
     "io_setup": (206, 0),
     "inotify_init": (253, 26),  # and of what a user may watch, on the whole machine
     "inotify_init1": (294, 26),
+    "vmsplice": (278, 75),  # pages in a pipe, huge ones too, belong to nobody
+    "landlock_create_ruleset": (444, 444),  # rules that the kernel keeps, each call some more
+    "landlock_add_rule": (445, 445),
+    "landlock_restrict_self": (446, 446),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
     "add_key": (248, 217),

@@ -117,6 +117,14 @@ class Observations:
 
 Probe = Callable[[Callable[..., Any], Case], Observation]
 
+Conclude = Callable[[Case, Observation], Observation]
+"""What follows from an observation: pure, and done where judging happens."""
+
+
+def as_observed(_case: Case, observation: Observation) -> Observation:
+    """Conclude nothing."""
+    return observation
+
 
 @dataclass(frozen=True)
 class Mistake:
@@ -144,11 +152,15 @@ class Exercise:
     axes: for each name in `returns`, the names of its last axes, first to last.
     cases: makes the named cases from a random generator.
     probe: calls an implementation on one case and records what happened.
+    conclude: turns numbers that a probe recorded into what is compared, where that is more than
+        the numbers themselves.
     reference: dotted name of the reference in `course.attention`. A string, because
         only judging resolves it, never the process that runs student code.
     mistakes: dotted name of a tuple of `Mistake`, resolved like the reference.
     hints: a ladder, mildest first.
     not_allowed: dotted names that would skip the exercise.
+    unwatched: the names of cases so large that watching for these, which makes every call many
+        times as slow, would take an honest loop its time.
     uses: earlier exercises that this one is naturally built from.
     """
 
@@ -165,9 +177,11 @@ class Exercise:
     mistakes: str
     hints: tuple[str, ...]
     not_allowed: tuple[str, ...] = ()
+    unwatched: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     recipe: bool = False
+    conclude: Conclude = as_observed
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from autograder import exercises
 from autograder.advising import advise
 from autograder.comparing import Difference, difference
 from autograder.declaring import Case, Exercise, Observation, Observations
-from autograder.expecting import expected_observations, make_cases
+from autograder.expecting import concluded, expected_observations, make_cases
 from autograder.observing import function_of, observe, unwarned
 from autograder.recognising import Meanwhile, nothing, recognise, size
 from autograder.recording import attribute, torch_if_loaded
@@ -94,6 +94,7 @@ def judge_observations(
     meanwhile: as for `judge`.
     """
     cases = make_cases(exercise, seed)
+    observations = concluded(exercise, cases, observations)
     verdict = compare(exercise, cases, observations, expected_observations(exercise, seed))
     if verdict.outcome == "not allowed":
         return replace(verdict, advice=advise(exercise, verdict, observations))

@@ -21,7 +21,6 @@ from autograder.watching import watched
 
 PROJECTIONS = ("W_q", "W_k", "W_v", "W_o")
 LIST_LIMIT = 2000  # characters kept of such a list
-QUARTERS = 4
 
 
 def words(text: str) -> Value:
@@ -239,59 +238,3 @@ def values_to_read_off(n_k: int, num_heads: int, d_k: int, batch: int, like: Ten
     for j in range(n_k):
         value[j, :, [j, n_k + j]] = 1
     return value.flatten(1).expand(batch, -1, -1).contiguous()
-
-
-def read_off(output: Tensor, n_k: int, num_heads: int) -> Tensor:
-    """The weights that the output shows, twice: (batch, n_q, num_heads, 2, n_k)."""
-    heads = output.unflatten(-1, (num_heads, -1))  # (batch, n_q, num_heads, d_k)
-    return heads[..., : 2 * n_k].unflatten(-1, (2, n_k))
-
-
-def describe_evaluation(outputs: Tensor) -> str:
-    """Whether the same inputs, again and again along the batch, give the same in evaluation."""
-    apart = (outputs - outputs[:1]).abs().max()
-    return "nothing is dropped" if apart < 1e-6 else "something is dropped"
-
-
-def describe_dropout(draws: Tensor, plain: Tensor) -> str:
-    """What happened to the weights in many draws, in words that do not depend on chance.
-
-    draws: as `read_off` gives them, one draw for each entry of the batch. plain: the same
-    without dropout, (n_q, num_heads, 2, n_k).
-    """
-    if not torch.isfinite(draws).all():
-        return "the output is not finite"
-    ratio = draws / plain
-    if not torch.isfinite(ratio).all():
-        return "the weights are not those of evaluation, with some of them dropped"
-    if (ratio[..., 0, :] - ratio[..., 1, :]).abs().max() > 1e-3:
-        return "numbers are left out elsewhere than in the weights"
-    dropped = ratio.abs() < 1e-6
-    kept = ratio[~dropped]
-    if not len(kept):
-        return "all weights are dropped"
-    if kept.max() - kept.min() > 1e-3 * kept.max().abs():
-        sums = (draws.sum(-1) / plain.sum(-1))[~dropped.all(-1)]
-        ones = ", and the others sum to 1 again" if (sums - 1).abs().max() < 1e-3 else ""
-        if dropped.any():
-            return f"weights are dropped{ones or ', and the others change by several factors'}"
-        return f"no weight is dropped; weights change by several factors{ones and ', and sum to 1'}"
-    factor = f"{float(kept.mean()):.2f} times what they are without dropout"
-    if not dropped.any():
-        return f"no weight is dropped; the weights are {factor}"
-    missing = dropped[..., 0, :].double()  # (draw, n_q, num_heads, n_k)
-    together = _together(missing)
-    if together:
-        return f"weights are dropped {together}, not each by itself; the others are {factor}"
-    share = round(float(missing.mean()) * QUARTERS) / QUARTERS
-    return f"about {share} of the weights are dropped, each by itself; the others are {factor}"
-
-
-def _together(missing: Tensor) -> str:
-    """Along which axis weights are dropped together, or ""."""
-    mean = missing.mean()
-    for axis, said in enumerate(("in every text", "for all queries", "in all heads", "by rows")):
-        both = (missing * missing.roll(1, axis)).mean()
-        if (both - mean**2) / (mean - mean**2) > 0.5:  # the correlation of neighbours
-            return f"{said} alike"
-    return ""

@@ -42,11 +42,9 @@ def returns(*parts: str) -> Probe:
 
     def probe(implementation: Callable[..., Any], case: Case) -> Observation:
         arguments = {name: fresh(value) for name, value in case.arguments.items()}
-        with watched():
-            returned = implementation(*arguments.values())
-        return Observation(
-            values=name_parts(returned, parts), changed=changed(case.arguments, arguments)
-        )
+        with watched():  # also what is recorded: to look at a result may run code of its class
+            values = name_parts(implementation(*arguments.values()), parts)
+        return Observation(values=values, changed=changed(case.arguments, arguments))
 
     return probe
 
@@ -55,11 +53,18 @@ def name_parts(returned: object, parts: Sequence[str]) -> dict[str, Value]:
     """Record a returned object, or each item of a returned tuple, by name."""
     if len(parts) == 1:
         return {parts[0]: record(returned)}
-    if type(returned) in (tuple, list) or issubclass(type(returned), tuple):
-        items = list(returned)  # type: ignore[call-overload]
-        if len(items) == len(parts):
-            return {part: record(item) for part, item in zip(parts, items, strict=True)}
+    items = items_of(returned)
+    if items is not None and len(items) == len(parts):
+        return {part: record(item) for part, item in zip(parts, items, strict=True)}
     return {"returned": Value("other", description=describe(returned))}
+
+
+def items_of(returned: object) -> list[Any] | None:
+    """What a tuple or list holds, whatever its class says of itself; None for anything else."""
+    for kind in (tuple, list):
+        if issubclass(type(returned), kind):
+            return list(kind.__iter__(returned))  # type: ignore[arg-type]
+    return None
 
 
 def observe(exercise: Exercise, implementation: object, cases: Sequence[Case]) -> Observations:
@@ -83,7 +88,8 @@ def observe_case(exercise: Exercise, implementation: Callable[..., Any], case: C
     output = _BoundedText()
     called: set[str] = set()
     observation = Observation()
-    with _quiet(output), as_usual(), left_to_probe(exercise.not_allowed, called):
+    not_allowed = () if case.name in exercise.unwatched else exercise.not_allowed
+    with _quiet(output), as_usual(), left_to_probe(not_allowed, called):
         try:
             observation = exercise.probe(implementation, case)
         except KeyboardInterrupt:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from autograder.declaring import Case, Observation, Probe, Value
-from autograder.observing import name_parts
+from autograder.observing import items_of, name_parts
 from autograder.recording import changed, fresh, is_tensor, record
 from autograder.watching import watched
 
@@ -28,9 +28,9 @@ def differentiates(*parts: str, to: Sequence[str]) -> Probe:
         # Copies, because autograd forbids to change a leaf in place, and a learner who does
         # shall read that an input was changed.
         arguments.update({name: leaf.clone() for name, leaf in leaves.items()})
-        with watched():
+        with watched():  # also what is recorded: to look at a result may run code of its class
             returned = implementation(*arguments.values())
-        values = name_parts(returned, parts)
+            values = name_parts(returned, parts)
         after = {name: _plain(value) for name, value in arguments.items()}
         modified = changed(case.arguments, after)
         try:
@@ -64,7 +64,7 @@ def scalar(returned: Any) -> Tensor | None:
 
     Equal weights would hide mistakes: the rows of a softmax sum to 1 whatever the scores are.
     """
-    tensors = list(returned) if isinstance(returned, tuple | list) else [returned]
+    tensors = items_of(returned) or [returned]
     total = None
     for tensor in tensors:
         if is_tensor(tensor) and tensor.is_floating_point():

@@ -59,7 +59,8 @@ class _Known:
     def on(self, case: Case) -> tuple[Observation, bool]:
         """What it does on a case, and whether that is wrong."""
         if case.name not in self._seen:
-            seen = observe_case(self.exercise, self.mistake.implementation, case)
+            implementation = self.mistake.implementation
+            seen = self.exercise.conclude(case, observe_case(self.exercise, implementation, case))
             right = self.expected.by_case[case.name]
             wrong = difference(self.exercise, case, right, seen) is not None
             self._seen[case.name] = seen, wrong

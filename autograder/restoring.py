@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import is_
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -46,7 +47,11 @@ class Originals:
     def put_back(self) -> None:
         """Undo what was changed, as far as it can be undone."""
         for home, names in self.names:
-            now = dict(vars(home))
+            there = vars(home)
+            # Nearly always nothing was changed, and this is asked after every call.
+            if len(there) == len(names) and all(map(is_, there.values(), names.values())):
+                continue
+            now = dict(there)
             for name in now.keys() - names.keys():
                 with suppress(AttributeError, TypeError):
                     delattr(home, name)
@@ -55,7 +60,12 @@ class Originals:
                     with suppress(AttributeError, TypeError):
                         setattr(home, name, value)
         for function, inside in self.code:
-            if any(a is not b for a, b in zip(_inside(function), inside, strict=True)):
+            code, defaults, by_name = inside
+            if (
+                function.__code__ is not code
+                or function.__defaults__ is not defaults
+                or function.__kwdefaults__ is not by_name
+            ):
                 function.__code__, function.__defaults__, function.__kwdefaults__ = inside
 
 

@@ -37,7 +37,7 @@ from autograder.observing import observe
 from autograder.packing import pack_observations, unpack_case
 from autograder.recording import type_name
 from autograder.restoring import Originals
-from autograder.watching import watch_threads
+from autograder.watching import afterwards, watch_threads
 from autograder.wire import WireError, decode, encode, receive
 
 Send = Callable[[Mapping[str, Any]], None]
@@ -139,6 +139,7 @@ def run(
     _put_stand_ins()
     sys.meta_path.insert(0, _NotHere())
     originals = Originals.of("autograder")
+    afterwards(originals.put_back)
     for index, cell in enumerate(cells):
         send({"event": "started", "cell": index})
         if isinstance(cell, str):

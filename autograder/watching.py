@@ -43,6 +43,7 @@ _WATCHED: ContextVar[tuple[Sequence[str], set[str]]] = ContextVar("_WATCHED", de
 
 Hook = Callable[[FrameType, str, Any], None]
 
+_afterwards: list[Callable[[], object]] = []
 _hooks: list[Hook] = []  # of the calls that are watched just now; the last one counts
 
 
@@ -72,9 +73,20 @@ def left_to_probe(not_allowed: Sequence[str], called: set[str]) -> Iterator[None
         _WATCHED.reset(token)
 
 
-def watched() -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def watched() -> Iterator[None]:
     """Watch the calls inside the block for what the exercise does not allow."""
-    return watch(*_WATCHED.get())
+    try:
+        with watch(*_WATCHED.get()):
+            yield
+    finally:
+        for restore in _afterwards:
+            restore()
+
+
+def afterwards(restore: Callable[[], object]) -> None:
+    """From now on, do this after each watched block, before what it did is looked at."""
+    _afterwards.append(restore)
 
 
 @contextlib.contextmanager

@@ -7,11 +7,7 @@ import numpy as np
 
 from autograder.declaring import Case, Exercise
 from autograder.exercises.inputs import Array
-from autograder.exercises.mask_observing import (
-    hides,
-    left_out,
-    masks,
-)
+from autograder.exercises.mask_observing import hidden_weights, kind_of_entries, left_out
 from autograder.exercises.masked_cases import (
     masked_attention_cases,
     masked_softmax_cases,
@@ -155,7 +151,9 @@ EXERCISES = (
         returns=("mask",),
         axes={"mask": MAP},
         cases=causal_mask_cases,
-        probe=left_out(masks(returns("mask"))),
+        probe=left_out(returns("mask")),
+        conclude=kind_of_entries,
+        unwatched=("a long text",),
         hints=(
             "Draw the mask for three words on paper: which cells does the first word get, which "
             "the last? What moves when two earlier words are put in front as keys?",
@@ -174,7 +172,8 @@ EXERCISES = (
         returns=("mask",),
         axes={"mask": ("sentence", "head", "query", "key")},
         cases=padding_mask_cases,
-        probe=masks(returns("mask")),
+        probe=returns("mask"),
+        conclude=kind_of_entries,
         hints=(
             "A sentence of length 3 has words at positions 0, 1 and 2. Which comparison of a "
             "position with the length says that?",
@@ -192,7 +191,8 @@ EXERCISES = (
         returns=("weights",),
         axes={"weights": MAP, "gradient of scores": MAP},
         cases=masked_softmax_cases,
-        probe=hides(differentiates("weights", to=("scores",))),
+        probe=differentiates("weights", to=("scores",)),
+        conclude=hidden_weights,
         hints=(
             "Which score gives a weight of exactly 0, whatever the other scores are? And what "
             "should come back if mask is None?",
@@ -216,7 +216,8 @@ EXERCISES = (
             "gradient of v": ("key", "d_v"),
         },
         cases=masked_attention_cases,
-        probe=left_out(hides(differentiates("output", "weights", to=("q", "k", "v")))),
+        probe=left_out(differentiates("output", "weights", to=("q", "k", "v"))),
+        conclude=hidden_weights,
         uses=("masked_softmax",),
         hints=(
             "It is the attention of lesson 02, in which one step is another. Which one?",

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from autograder.declaring import Case, Exercise, Observation
 from autograder.exercises import purposes
 from autograder.exercises.attention_modules import module_cases, self_cases
-from autograder.exercises.mask_observing import masks
+from autograder.exercises.dropout import conclude_dropout
+from autograder.exercises.mask_observing import kind_of_entries
 from autograder.exercises.module_observing import probe_module
 from autograder.exercises.torch_inputs import ATTENTION_OF_PYTORCH, tensor
 from autograder.module_probing import PROJECTIONS, fill, list_parameters, projections_of, words
@@ -195,6 +196,7 @@ EXERCISES = (
         axes={"output": ("query", "feature"), "weights": ("head", "query", "key"), **GRADIENTS},
         cases=module_cases,
         probe=probe_module,
+        conclude=conclude_dropout,
         reference="course.attention.module.MultiHeadAttention",
         not_allowed=ATTENTION_OF_PYTORCH,
         hints=(
@@ -242,7 +244,8 @@ EXERCISES = (
         returns=("mask",),
         axes={"mask": ("query", "key")},
         cases=mask_cases,
-        probe=masks(returns("mask")),
+        probe=returns("mask"),
+        conclude=kind_of_entries,
         reference="course.attention.torch_equivalents.to_torch_mask",
         not_allowed=ATTENTION_OF_PYTORCH,
         hints=(

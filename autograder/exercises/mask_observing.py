@@ -1,4 +1,4 @@
-"""Probes for masks and for what they hide: they record more than the usual ones."""
+"""What there is to say of masks, and of what they hide, beside the numbers themselves."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,39 +22,31 @@ def left_out(probe: Probe) -> Probe:
     return calling
 
 
-def masks(probe: Probe) -> Probe:
-    """The probe, recording beside the mask what kind of entries it has.
+def kind_of_entries(_case: Case, observation: Observation) -> Observation:
+    """What kind of entries a mask has, beside the mask.
 
     A mask of the numbers 0 and 1 equals the right one as far as its values go; with the kind
-    recorded, it is known as a mistake of its own.
+    noted, it is known as a mistake of its own.
     """
-
-    def noting(implementation: Callable[..., Any], case: Case) -> Observation:
-        observation = probe(implementation, case)
-        (mask,) = observation.values.values()
-        kind = "truth values" if mask.dtype == "bool" else "numbers"
-        return replace(
-            observation, values={**observation.values, "kind of entries": Value("text", kind)}
-        )
-
-    return noting
+    if not observation.values:
+        return observation
+    (mask,) = observation.values.values()
+    kind = "truth values" if mask.dtype == "bool" else "numbers"
+    return replace(
+        observation, values={**observation.values, "kind of entries": Value("text", kind)}
+    )
 
 
-def hides(probe: Probe) -> Probe:
-    """The probe, recording beside the weights whether those of hidden keys are exactly 0.
+def hidden_weights(case: Case, observation: Observation) -> Observation:
+    """Whether the weights of hidden keys are exactly 0, beside the weights.
 
     A weight of 1e-9 equals 0 as far as rounding goes, and still lets a key through.
     """
-
-    def noting(implementation: Callable[..., Any], case: Case) -> Observation:
-        observation = probe(implementation, case)
-        if "weights" not in observation.values:
-            return observation
-        leaks = _leaks(observation.values["weights"], case.arguments["mask"])
-        said = Value("text", "not exactly 0" if leaks else "exactly 0")
-        return replace(observation, values={**observation.values, "weights of hidden keys": said})
-
-    return noting
+    if "weights" not in observation.values:
+        return observation
+    leaks = _leaks(observation.values["weights"], case.arguments["mask"])
+    said = Value("text", "not exactly 0" if leaks else "exactly 0")
+    return replace(observation, values={**observation.values, "weights of hidden keys": said})
 
 
 def _leaks(weights: Value, mask: Tensor | None) -> bool:

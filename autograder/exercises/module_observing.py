@@ -6,20 +6,26 @@ from typing import Any
 import torch
 
 from autograder.declaring import PARAMETERS, Case, Observation, Value
+from autograder.exercises.dropout import (
+    DRAWN,
+    DRAWN_BEFORE,
+    DRAWN_WEIGHTS,
+    DRAWS,
+    EVALUATED,
+    EVALUATED_WEIGHTS,
+    SOME,
+)
 from autograder.module_moving import describe_move
 from autograder.module_probing import (
     build,
     chance_of,
     copied,
-    describe_dropout,
-    describe_evaluation,
     fill,
     has_its_projections,
     left_alone,
     let_weights_through,
     list_parameters,
     projections_of,
-    read_off,
     run,
     saved_and_loaded,
     seeded,
@@ -27,9 +33,10 @@ from autograder.module_probing import (
     values_to_read_off,
     words,
 )
-from autograder.observing import name_parts
+from autograder.observing import items_of, name_parts
 from autograder.probing import gradients
-from autograder.recording import changed, describe, fresh, is_tensor, record
+from autograder.recording import changed, fresh, is_tensor, record
+from autograder.watching import watched
 
 BUILDING = ("d_model", "num_heads", "dropout", "bias")
 CALLING = ("query", "key", "value", "mask", "need_weights")
@@ -37,7 +44,6 @@ UNGIVEN = {"dropout": 0.0, "need_weights": False}  # else None
 SAVED, COPIED = "saved, and loaded into another module", "copied, and the original changed"
 AGAIN = "called before, with a longer text, and with other numbers, keys and a mask"
 MOVED, DROPOUT = "moved to another device", "called often, in training and in evaluation"
-DRAWS = 200  # texts in the batch on which dropout is watched: 6000 weights
 
 
 def probe_module(implementation: Callable[..., Any], case: Case) -> Observation:
@@ -128,9 +134,11 @@ def _call_and_record(
     with left_alone(module, left):
         returned = _run(module, given)
     parts = ("output", "weights") if inputs.get("need_weights") else ("output",)
-    found = {**values, "after the call": _left(left), **name_parts(returned, parts)}
+    with watched():  # to look at a result may run code of its class
+        named = name_parts(returned, parts)
+    found = {**values, "after the call": _left(left), **named}
     # Gradients of the output alone: whoever returns detached weights has done nothing wrong.
-    output = returned[0] if len(parts) == 2 and isinstance(returned, tuple | list) else returned
+    output = (items_of(returned) or [returned])[0] if len(parts) == 2 else returned
     found.update(gradients(output, {**parameters, **leaves}))
     after = {name: v.detach() if is_tensor(v) else v for name, v in given.items()}
     return Observation(found, changed=changed(inputs, after))
@@ -151,14 +159,14 @@ def _place(module: Any, inputs: Mapping[str, Any]) -> Value:
             n = there["query"].shape[1]
             mask = torch.ones(n, n, dtype=torch.bool).tril().to(device)
             returned = _run(moved, {**there, "mask": mask, "need_weights": True})
-            results += returned if isinstance(returned, tuple | list) else [returned]
+            results += items_of(returned) or [returned]
         return results
 
     return words(describe_move(module.float(), on))
 
 
 def _dropout(module: Any, inputs: Mapping[str, Any], num_heads: int) -> dict[str, Value]:
-    """What dropout does, read off the output (see `module_probing`)."""
+    """What came of calls in evaluation and in training; `dropout` tells what that shows."""
     let_weights_through(module)
     query = inputs["query"].expand(DRAWS, -1, -1).contiguous()
     key = inputs["key"].expand(DRAWS, -1, -1).contiguous() if "key" in inputs else query
@@ -173,39 +181,30 @@ def _dropout(module: Any, inputs: Mapping[str, Any], num_heads: int) -> dict[str
     with left_alone(module.eval(), left):
         evaluated, weights = _two(_run(module, given), given)
     found["after the call in evaluation"] = _left(left)
-    if not _like(evaluated, query):
-        return {**found, "in evaluation": words(f"the output is {describe(evaluated)}")}
-    found["in evaluation"] = words(describe_evaluation(evaluated))
+    found[EVALUATED] = record(_some(evaluated))
+    if found[EVALUATED].kind != "tensor" or evaluated.shape != query.shape:
+        return found
     left = []
     draws = []
     with left_alone(module.train(), left):
         chance, _ = chance_of(lambda: draws.append(_two(_run(module, given), given)))
-    (first, _), (drawn, drawn_weights) = draws
+    (before, _), (drawn, drawn_weights) = draws
     found["after the call in training"] = _left(left)
     found["torch's generator"] = words(chance)
-    if not (_like(drawn, query) and _like(first, query)):
-        return {**found, "in training": words(f"the output is {describe(drawn)}")}
-    if describe_evaluation(evaluated) == "nothing is dropped":
-        plain = read_off(evaluated, n_k, num_heads)[0]
-        said = describe_dropout(read_off(drawn, n_k, num_heads), plain)
-        same = torch.equal(drawn, first) and "no weight is dropped" not in said
-        again = ", and the same ones in each call" if same else ""
-        found["in training"] = words(said + again)
-    found["output"] = record(evaluated[:1])
+    found.update({DRAWN_BEFORE: record(_some(before)), DRAWN: record(drawn)})
     if inputs.get("need_weights"):
-        found["weights"] = record(weights[:1] if is_tensor(weights) and weights.ndim else weights)
-        same = _like(drawn_weights, weights) and bool((weights - drawn_weights).abs().max() < 1e-6)
-        found["weights in training"] = words(
-            "as in evaluation" if same else "others than in evaluation"
-        )
+        found[EVALUATED_WEIGHTS] = record(_some(weights))
+        found[DRAWN_WEIGHTS] = record(_some(drawn_weights))
     return found
 
 
-def _like(seen: Any, wanted: Any) -> bool:
-    return is_tensor(seen) and is_tensor(wanted) and seen.shape == wanted.shape
+def _some(returned: Any) -> Any:
+    """The first texts of a batch that is as large as it should be; anything else as it is."""
+    whole = is_tensor(returned) and returned.ndim and len(returned) == DRAWS
+    return returned[:SOME] if whole else returned
 
 
 def _two(returned: Any, given: Mapping[str, Any]) -> tuple[Any, Any]:
     """Output and weights, where both were asked for."""
-    pair = "need_weights" in given and isinstance(returned, tuple | list) and len(returned) == 2
-    return (returned[0], returned[1]) if pair else (returned, None)
+    items = items_of(returned) if "need_weights" in given else None
+    return (items[0], items[1]) if items is not None and len(items) == 2 else (returned, None)
