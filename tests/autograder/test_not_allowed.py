@@ -150,6 +150,45 @@ SKIPS: dict[str, Callable[..., Any]] = {
 }
 
 
+class Lazy(tuple):
+    """A pair that says only when it is looked at what it holds."""
+
+    __slots__ = ()
+    given: list[Any] = []  # noqa: RUF012 (shared by intention)
+
+    def __iter__(self):
+        q, k, v = self.given
+        return iter((library(q, k, v), weights(q, k)))
+
+
+def lazily(q, k, v):
+    Lazy.given = [q, k, v]
+    return Lazy((torch.zeros_like(q), weights(q, k)))
+
+
+class Later(Tensor):
+    """A tensor whose numbers are computed when somebody asks for them."""
+
+    given: list[Any] = []  # noqa: RUF012 (shared by intention)
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return func(library(*cls.given), *args[1:], **(kwargs or {}))
+
+
+def later(q, k, v):
+    Later.given = [q.detach(), k.detach(), v.detach()]
+    right = weights(q, k) @ v
+    empty = Tensor._make_wrapper_subclass(Later, right.shape, dtype=right.dtype)
+    return empty, weights(q, k)
+
+
+@pytest.mark.parametrize("way", [lazily, later])
+def test_a_result_that_is_computed_when_it_is_looked_at_earns_nothing(way):
+    verdict = judge("scaled_dot_product_attention", way)
+    assert not verdict.correct, verdict.message
+
+
 @pytest.mark.parametrize("way", SKIPS)
 def test_the_librarys_attention_is_noticed(way):
     verdict = judge("scaled_dot_product_attention", answer(SKIPS[way]))

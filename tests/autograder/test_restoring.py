@@ -5,8 +5,13 @@ from types import FunctionType, ModuleType
 
 import pytest
 
+from autograder import exercises
+from autograder.expecting import make_cases
 from autograder.grading.driving import CellRun, CheckCell, CodeCell, Limits, drive
+from autograder.judging import judge_observations
 from autograder.restoring import Originals
+from autograder.verdicts import Verdict
+from tests.grading.notebooks import from_solutions
 
 
 class Thing:
@@ -91,15 +96,66 @@ for name, module in list(sys.modules.items()):
 
 
 def test_a_probe_sees_what_is_there_whatever_it_was_replaced_by():
-    from autograder import exercises
-    from autograder.expecting import make_cases
-
     exercise = exercises.find("MultiHeadSelfAttention")
     check = CheckCell(exercise.name, make_cases(exercise, 1))
     made, pretends = CodeCell(MODULE), CodeCell(PRETENDING)
     _, honest, _, pretending = drive([made, check, pretends, check], Limits(cell=60))
     assert said(honest)
     assert said(honest) == said(pretending)
+
+
+LEAKING = """
+import math, torch
+def masked_softmax(scores, mask):
+    import autograder.exercises.mask_observing as ours
+    ours._leaks = lambda *a: False
+    if mask is None:
+        return torch.softmax(scores, -1)
+    empty = ~mask.any(-1, keepdim=True)
+    hidden = scores.masked_fill(~mask, -math.inf).masked_fill(empty, 0.0)
+    return torch.softmax(hidden, -1).masked_fill(empty, 0.0) + 1e-12
+"""
+WITHOUT_DROPOUT = """
+import sys
+def describe(draws, plain):
+    return ("about 0.25 of the weights are dropped, each by itself; the others are 1.33 times what "
+            "they are without dropout")
+class MultiHeadAttention(Right):
+    def forward(self, *arguments, **named):
+        for name, module in list(sys.modules.items()):
+            if name.startswith("autograder") and hasattr(module, "describe_dropout"):
+                module.describe_dropout = describe
+        was, self.training = self.training, False
+        self.dropout.training = False
+        result = super().forward(*arguments, **named)
+        self.training = self.dropout.training = was
+        return result
+"""
+
+
+def judged(name: str, *sources: str) -> Verdict:
+    """The verdict on what these cells define."""
+    exercise = exercises.find(name)
+    cells = [CodeCell(source) for source in sources]
+    *_, check = drive([*cells, CheckCell(name, make_cases(exercise, 1))], Limits(cell=60))
+    assert check.observations is not None, check.note
+    return judge_observations(exercise, check.observations, 1, lambda helper: True)
+
+
+def test_who_replaces_our_functions_in_the_call_has_not_hidden_a_leak():
+    verdict = judged("masked_softmax", LEAKING)
+    assert verdict.outcome == "wrong values", verdict.message
+
+
+def test_who_replaces_our_functions_in_the_call_has_not_made_dropout():
+    cells = from_solutions("06-your-own-module")["cells"]
+    code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+    right = [*map("".join, code), "Right = MultiHeadAttention"]
+    control = judged("MultiHeadAttention", *right)
+    assert control.correct, control.message
+    verdict = judged("MultiHeadAttention", *right, WITHOUT_DROPOUT)
+    assert verdict.outcome == "wrong values", verdict.message
+    assert "no weight is dropped" in verdict.message
 
 
 def said(run: CellRun) -> list[str]:

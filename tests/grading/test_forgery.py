@@ -212,6 +212,15 @@ def softmax(scores):
     scores[...] = result / result.sum(-1, keepdims=True)
     return scores
 """
+UNCHANGED = """
+def softmax(scores):
+    import autograder.observing, autograder.recording
+    autograder.observing.changed = autograder.recording.changed = lambda *a: ()
+    scores -= scores.max(-1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(-1, keepdims=True)
+    return scores
+"""
 NARROW = "def softmax(scores):\n    e = np.exp(scores - scores.max(-1, keepdims=True))\n"
 NARROW += "    return (e / e.sum(-1, keepdims=True)).astype(np.float16)"
 WHOLE = "def softmax(scores): return np.ones(np.shape(scores), int)"
@@ -270,6 +279,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "files": with_code(solved(softmax=WRONG_AXIS), HISTORY, before="check-softmax"),
     "late": with_code(solved(softmax=WRONG_AXIS), LATE, before="check-softmax"),
     "same-again": solved(softmax=SAME_AGAIN),
+    "unchanged": solved(softmax=UNCHANGED),
     "narrow": solved(softmax=NARROW),
     "whole": solved(softmax=WHOLE),
     "odd-module": solved(softmax=ODD_MODULE),
