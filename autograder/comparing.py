@@ -212,7 +212,8 @@ def _expected_problem(exercise: Exercise, case: Case, seen: Observation) -> Diff
 def _problem_sentence(exercise: Exercise, seen: Observation) -> str:
     problem = seen.problem
     assert problem is not None
-    said = f": {problem.message}" if problem.message else ""
+    # On one line: lines of its own could be taken for ours.
+    said = f": {' '.join(problem.message.split())}" if problem.message else ""
     if not problem.line:
         return f"{exercise.name} stopped with {problem.type}{said}"
     place = f"In line {problem.line_number} of its cell: " if problem.line_number else ""

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from autograder.declaring import Case, Observation, Observations, Problem, Value
+from autograder.recording import NAME
+from autograder.refusing import in_our_words
 from autograder.wire import DTYPES, WireError
 
 # Bytes of one returned array, and of all; larger ones travel as their description. What is asked
@@ -20,6 +22,10 @@ VALUE_LIMIT, VALUES_LIMIT = 4 * 2**20, 24 * 2**20
 TEXT_LIMIT = 10_000  # characters of one string
 NAME_LIMIT = 200  # characters of one name
 WHOLE_LIMIT = 2**63  # beyond it, NumPy keeps numbers as objects, which nothing can be done with
+# Fields of a problem that stand in our own sentences.
+PLAIN = ("type", "raised_in", "function")
+# What no description of a value has: the end of one sentence and the beginning of the next.
+SENTENCE = re.compile(r"[.!?]\s|[\x00-\x1f]")
 COUNT_LIMIT = 1000  # cases, parts of a case, or names in a list
 
 
@@ -98,6 +104,8 @@ def unpack_observations(packed: Any) -> Observations:
     """The observations that `pack_observations` packed, every field checked. Raises WireError."""
     fields = _fields(packed, by_case=dict, refusal=str, refers_to=list)
     _names(list(fields["by_case"]))
+    if not in_our_words(fields["refusal"]):
+        raise WireError("Why it cannot be called is said in other words than ours.")
     return Observations(
         {name: _unpack_observation(o) for name, o in fields["by_case"].items()},
         fields["refusal"],
@@ -113,8 +121,8 @@ def _unpack_observation(packed: Any) -> Observation:
     return Observation(
         {part: _unpack_value(value) for part, value in fields["values"].items()},
         None if fields["problem"] is None else _unpack_problem(fields["problem"]),
-        _names(fields["changed"]),
-        _names(fields["called"]),
+        _plain_names(fields["changed"]),
+        _plain_names(fields["called"]),
         fields["printed"],
     )
 
@@ -130,11 +138,14 @@ def _unpack_problem(packed: Any) -> Problem:
         line=str,
         line_number=int,
     )
-    return Problem(**{**fields, "parents": _names(fields["parents"])})
+    _plain_names([name for name in map(fields.get, PLAIN) if name])
+    return Problem(**{**fields, "parents": _plain_names(fields["parents"])})
 
 
 def _unpack_value(packed: Any) -> Value:
     fields = _fields(packed, kind=str, data=object, dtype=str, device=str, description=str)
+    if SENTENCE.search(fields["description"]):
+        raise WireError("A returned value is described in other words than ours.")
     kind, data, dtype = fields["kind"], fields["data"], fields["dtype"]
     fits = {
         "array": type(data) is np.ndarray and _is_array_dtype(dtype),
@@ -159,6 +170,12 @@ def _names(items: list[Any]) -> tuple[str, ...]:
         raise WireError(f"There are {len(items)} names, where {COUNT_LIMIT} are many.")
     if not all(type(item) is str and len(item) <= NAME_LIMIT for item in items):
         raise WireError("A list of names contains something else.")
+    return tuple(items)
+
+
+def _plain_names(items: list[Any]) -> tuple[str, ...]:
+    if not all(NAME.fullmatch(name) for name in _names(items)):
+        raise WireError("A list of Python's names contains something else.")
     return tuple(items)
 
 

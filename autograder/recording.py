@@ -6,6 +6,7 @@ change what was recorded.
 """
 
 import copy
+import re
 import sys
 import traceback
 from collections.abc import Mapping
@@ -25,6 +26,8 @@ import numpy as np
 from autograder.declaring import Problem, Value
 
 MESSAGE_LIMIT = 1000  # characters kept of an exception's message
+NAME_LIMIT = 60
+NAME = re.compile(r"[\w.<>]+|…")  # also <lambda>
 SIZE_LIMIT = 5_000_000  # numbers in one result; the largest expected ones have thousands
 STANDARD_LIBRARY = str(Path(traceback.__file__).parent)
 
@@ -67,6 +70,12 @@ def type_name(kind: type) -> str:
     return str(type.__dict__["__name__"].__get__(kind))
 
 
+def plain_name(name: object) -> str:
+    """A name as Python has it, or "…": whatever else stands there could be taken for our words."""
+    text = str(name)
+    return text if len(text) <= NAME_LIMIT and NAME.fullmatch(text) else "…"
+
+
 def printable(text: str, limit: int = MESSAGE_LIMIT) -> str:
     """The start of a text, without what no file can hold (lone surrogates)."""
     return text[:limit].encode("utf-8", "replace").decode("utf-8")
@@ -84,14 +93,14 @@ def describe(x: object) -> str:
         count = len(x)  # type: ignore[arg-type]
         return f"a {type_name(kind)} of {count} item{'' if count == 1 else 's'}"
     if issubclass(kind, type):
-        return f"the class {type_name(x)}"  # type: ignore[arg-type]
+        return f"the class {plain_name(type_name(x))}"  # type: ignore[arg-type]
     if issubclass(kind, CoroutineType):
         return "a coroutine: the function is declared with async, which has to go"
     if issubclass(kind, GeneratorType):
         return "a generator: the function says yield where it should say return"
     if issubclass(kind, FunctionType | BuiltinFunctionType | MethodType):
-        return f"the function {attribute(x, '__name__')}"
-    name = printable(type_name(kind))
+        return f"the function {plain_name(attribute(x, '__name__'))}"
+    name = plain_name(type_name(kind))
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
@@ -176,11 +185,11 @@ def record_problem(error: BaseException, home: CodeType | None) -> Problem:
         message = ""
     where = own[-1] if own else None
     return Problem(
-        type=type_name(type(error)),
+        type=plain_name(type_name(type(error))),
         message=message,
-        parents=tuple(type_name(parent) for parent in type(error).__mro__[1:-1]),
-        raised_in=printable(frames[-1].name) if frames else "",
-        function=where.name if where else "",
+        parents=tuple(plain_name(type_name(parent)) for parent in type(error).__mro__[1:-1]),
+        raised_in=plain_name(frames[-1].name) if frames else "",
+        function=plain_name(where.name) if where else "",
         line=printable((where.line or "").strip()) if where else "",
         line_number=(where.lineno or 0) if where else 0,
     )

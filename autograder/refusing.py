@@ -4,12 +4,46 @@ Runs beside student code, like `observing`, which asks it first.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
 from autograder.declaring import Exercise, names_in
-from autograder.recording import attribute, describe, type_name
+from autograder.recording import attribute, describe, plain_name, type_name
+
+NO_FUNCTION = (
+    "The check needs the function itself, written without parentheses or arguments: {name}. "
+    "It received {what}."
+)
+CLASS_FOR_FUNCTION = "The check needs a function, and {what} is a class."
+FUNCTION_FOR_CLASS = "The check needs a class, and {what} is none."
+NO_CLASS = (
+    "The check needs the class itself, written without parentheses or arguments: {name}. "
+    "It received {what}."
+)
+NO_METHOD = (
+    "{name} has no method {method}. If it is written down, see that it stands inside the class, "
+    "indented like __init__, and is spelt like that."
+)
+ARGUMENTS = "{call} {count}, as {wanted}, and yours is declared as {shown}.{note}"
+NOTES = {
+    "own": " Arguments of your own need a default value.",
+    "named": " It is called with {named}, by name.",
+    "default": " What has a default value there needs one in yours.",
+    "star": " Behind the star, arguments are given by name only: leave the star out.",
+}
+# What may stand in these places: no sentence of anybody else's.
+PLACES = {
+    "name": r"\w+",
+    "what": r"[^.!?\n]{1,200}",
+    "method": r"\w+",
+    "call": r"\w+('s \w+)? is (called|built) with",
+    "count": r"\d+ arguments?",
+    "wanted": r"\w+\([\w ,.=*]*\)",
+    "shown": r"[\w<>]+\([\w ,=*…]*\)",
+    "named": r"[\w =…]+",
+}
 
 # Arguments of modules that people give by name, and so do the checks.
 BY_NAME = ("dropout", "bias", "mask", "need_weights")
@@ -20,10 +54,7 @@ def refusal(exercise: Exercise, implementation: object) -> str:
     if exercise.is_class and not isinstance(implementation, type):
         return _no_class(exercise, implementation)
     if not callable(implementation):
-        return (
-            f"The check needs the function itself, written without parentheses or arguments: "
-            f"{exercise.name}. It received {describe(implementation)}."
-        )
+        return NO_FUNCTION.format(name=exercise.name, what=describe(implementation))
     if exercise.is_class:
         assert isinstance(implementation, type)
         return _of_class(exercise, implementation)
@@ -32,19 +63,16 @@ def refusal(exercise: Exercise, implementation: object) -> str:
         exercise.name, "called with", name, implementation, exercise.signature, all_given=True
     )
     if found and isinstance(implementation, type):
-        return f"The check needs a function, and {describe(implementation)} is a class."
+        return CLASS_FOR_FUNCTION.format(what=describe(implementation))
     return found
 
 
 def _no_class(exercise: Exercise, implementation: object) -> str:
     if isinstance(implementation, FunctionType):
-        return f"The check needs a class, and {describe(implementation)} is none."
+        return FUNCTION_FOR_CLASS.format(what=describe(implementation))
     made = type_name(type(implementation)) == exercise.name
     what = f"what {exercise.name}(…) makes" if made else describe(implementation)
-    return (
-        f"The check needs the class itself, written without parentheses or arguments: "
-        f"{exercise.name}. It received {what}."
-    )
+    return NO_CLASS.format(name=exercise.name, what=what)
 
 
 def _of_class(exercise: Exercise, implementation: type) -> str:
@@ -56,10 +84,7 @@ def _of_class(exercise: Exercise, implementation: type) -> str:
         # nn.Module has a forward of its own, which only says that it is missing.
         function = _own(implementation, method)
         if function is None:
-            return (
-                f"{exercise.name} has no method {method}. If it is written down, see that it "
-                "stands inside the class, indented like __init__, and is spelt like that."
-            )
+            return NO_METHOD.format(name=exercise.name, method=method)
         words = f"{exercise.name}'s {method}"
         if isinstance(function, FunctionType):
             found = _of_call(words, "called with", method, function, signature, skip=1)
@@ -99,19 +124,21 @@ def _of_call(
     expected = names_in(wanted)
     count = f"{len(expected)} argument{'' if len(expected) == 1 else 's'}"
     required = [p for p in signature.parameters.values() if p.default is p.empty]
-    note = " Arguments of your own need a default value."
+    note = NOTES["own"]
     given = [] if all_given else [each for each in expected if each in BY_NAME]
     unknown = [each for each in given if not _binds_name(signature, each)]
     if unknown:
-        note = f" It is called with {' and '.join(f'{each}=…' for each in given)}, by name."
+        note = NOTES["named"].format(named=" and ".join(f"{each}=…" for each in given))
     elif not all_given and _takes(function, wanted, skip, all_given=True):
-        note = " What has a default value there needs one in yours."
+        note = NOTES["default"]
     elif any(p.kind is p.KEYWORD_ONLY for p in signature.parameters.values()):
-        note = " Behind the star, arguments are given by name only: leave the star out."
+        note = NOTES["star"]
     elif len(required) <= len(expected) + skip:
         note = ""
-    shown = f"{name}{_names_only(signature)}"
-    return f"{what} is {verb} {count}, as {wanted}, and yours is declared as {shown}.{note}"
+    shown = f"{plain_name(name)}{_names_only(signature)}"
+    return ARGUMENTS.format(
+        call=f"{what} is {verb}", count=count, wanted=wanted, shown=shown, note=note
+    )
 
 
 def _takes(function: Callable[..., Any], wanted: str, skip: int, all_given: bool) -> bool:
@@ -172,3 +199,25 @@ def _stars(parameter: inspect.Parameter) -> str:
     if parameter.kind is parameter.VAR_KEYWORD:
         return "**"
     return "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+
+
+def in_our_words(said: str) -> bool:
+    """Whether a text is one of the sentences above, or nothing, and not one of student code's."""
+    notes = "|".join(_pattern(note) for note in NOTES.values())
+    places = {"note": f"({notes})?"}
+    sentences = (
+        NO_FUNCTION,
+        CLASS_FOR_FUNCTION,
+        FUNCTION_FOR_CLASS,
+        NO_CLASS,
+        NO_METHOD,
+        ARGUMENTS,
+    )
+    return not said or any(re.fullmatch(_pattern(each, places), said) for each in sentences)
+
+
+def _pattern(sentence: str, more: Mapping[str, str] = {}) -> str:
+    """A regular expression for a sentence with places."""
+    places = {**PLACES, **more}
+    parts = re.split(r"\{(\w+)\}", sentence)
+    return "".join(places[p] if i % 2 else re.escape(p) for i, p in enumerate(parts))

@@ -18,17 +18,27 @@ class Room:
     """What may still be spent on the outputs of one notebook.
 
     text: characters, of everything. markdown: characters that are rendered. tags: of HTML.
+    colours: escape sequences, for which a page's maker looks through the text again and again.
     """
 
     text: int = 16 * 2**20
     markdown: int = 100_000
     tags: int = 2 * TAGS_LIMIT
+    colours: int = 4000  # a traceback has a few hundred
 
     def takes_markdown(self, source: str) -> bool:
         """Whether this Markdown is rendered; then its length is spent."""
         if len(source) > min(self.markdown, MARKDOWN_LIMIT):
             return False
         self.markdown -= len(source)
+        return True
+
+    def takes_colours(self, text: str) -> bool:
+        """Whether the colours of this text are kept; then they are spent."""
+        escapes = text.count("\x1b")
+        if escapes > self.colours:
+            return False
+        self.colours -= escapes
         return True
 
     def takes_html(self, page: str) -> bool:

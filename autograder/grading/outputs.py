@@ -23,6 +23,7 @@ PICTURES = ("image/png", "image/jpeg")
 BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 # Controls other than tab, newline, return and the escape that colours begin with.
 CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]")
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 # Escape sequences other than colours: they could move the cursor or rename the window.
 ESCAPES = re.compile(r"\x1b(?!\[[0-9;]*m)")
 # Pictures that are in the page itself, and of a kind that cannot contain a script.
@@ -68,6 +69,7 @@ PAGE_ATTRIBUTES = {
     **MATHML,
     "a": {"href", "name"},
     "details": {"open"},
+    "div": {"tabindex"},  # of ours: what students write has lost its own by then
     "*": {"class", "dir", "id", "lang", "role", "style", "title"},
 }
 OPENING = re.compile(r"\\begin\{|\\\\[\[(]|\$\$")  # each is sought an end for, in all of the text
@@ -112,14 +114,15 @@ def _clean(output: dict[str, Any], room: Room) -> NotebookNode | None:
     kind = output.get("output_type")
     if kind == "stream" and isinstance(output.get("text"), str):
         name = "stderr" if output.get("name") == "stderr" else "stdout"
-        return stream(name, clean_text(output["text"]))
+        return stream(name, _coloured(output["text"], room))
     if kind == "error":
-        lines = output.get("traceback")
+        traceback = output.get("traceback")
+        lines = traceback if isinstance(traceback, list) else []
         return new_output(
             "error",
-            ename=clean_text(str(output.get("ename", ""))),
-            evalue=clean_text(str(output.get("evalue", ""))),
-            traceback=[clean_text(str(line)) for line in lines] if isinstance(lines, list) else [],
+            ename=_coloured(str(output.get("ename", "")), room),
+            evalue=_coloured(str(output.get("evalue", "")), room),
+            traceback=[_coloured(str(line), room) for line in lines],
         )
     if kind in ("display_data", "execute_result") and isinstance(output.get("data"), dict):
         data = _clean_bundle(output["data"], room)
@@ -138,7 +141,7 @@ def _clean_bundle(data: dict[str, Any], room: Room) -> dict[str, str]:
         if not isinstance(value, str):
             continue
         if kind in TEXT_TYPES:
-            kept[kind] = clean_text(value)
+            kept[kind] = _coloured(value, room)
         elif kind == "text/html":
             if room.takes_html(value):
                 kept[kind] = clean_html(value)
@@ -262,3 +265,8 @@ def _harmless(tag: str, name: str, value: str) -> str | None:
 def clean_text(text: str) -> str:
     """Text without control characters and escape sequences, colours excepted."""
     return ESCAPES.sub("", CONTROLS.sub("", text))
+
+
+def _coloured(text: str, room: Room) -> str:
+    """`clean_text`, without its colours where there are too many."""
+    return clean_text(text) if room.takes_colours(text) else clean_text(COLOURS.sub("", text))

@@ -172,7 +172,7 @@ class Later(Tensor):
     given: list[Any] = []  # noqa: RUF012 (shared by intention)
 
     @classmethod
-    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):  # type: ignore[override]
         return func(library(*cls.given), *args[1:], **(kwargs or {}))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autograder.declaring import Observation, Observations, Value
+from autograder.declaring import Observation, Observations, Problem, Value
 from autograder.grading import driving
 from autograder.grading.driving import CellRun, CheckCell, CodeCell, Limits, drive
 from autograder.packing import COUNT_LIMIT, TEXT_LIMIT, pack_observations, unpack_observations
@@ -143,6 +143,27 @@ def test_a_message_that_would_fill_the_memory_is_refused():
 def test_claims_beyond_all_measure_are_refused(claimed):
     with pytest.raises(WireError):
         unpack_observations({**pack_observations(Observations()), **claimed})
+
+
+SAID = "All 18 cases hold. Full marks."
+
+
+@pytest.mark.parametrize(
+    "observations",
+    [
+        Observations(refusal=SAID),
+        Observations({"a": Observation({"x": Value("other", description=SAID)})}),
+        Observations({"a": Observation({"x": Value("other", description="a list\nFine")})}),
+        Observations({"a": Observation(problem=Problem(SAID, ""))}),
+        Observations({"a": Observation(problem=Problem("ValueError", "", raised_in=SAID))}),
+        Observations({"a": Observation(called=(SAID,))}),
+        Observations({"a": Observation(changed=(SAID,))}),
+    ],
+    ids=["refusal", "description", "lines", "type", "raised in", "called", "changed"],
+)
+def test_nothing_that_stands_in_our_sentences_is_a_sentence_of_its_own(observations):
+    with pytest.raises(WireError, match=r"other words than ours|something else"):
+        unpack_observations(pack_observations(observations))
 
 
 def test_large_results_are_described_and_small_ones_beside_them_still_sent():

@@ -3,6 +3,7 @@
 import nbformat
 import pytest
 
+from autograder.grading.bounding import Room
 from autograder.grading.outputs import clean_markdown, clean_outputs
 from autograder.grading.terminal import is_plain, safe_text
 
@@ -54,6 +55,15 @@ def test_escapes_that_steer_a_terminal_are_taken_out_and_colours_stay():
         [{"output_type": "stream", "text": "\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b[2J\x00"}]
     )
     assert output.text == "\x1b[31mred\x1b[0m]0;title[2J"
+
+
+def test_colours_without_number_are_taken_out_and_the_text_stays():
+    """Whoever makes a page of them looks through the whole text for each."""
+    room = Room()
+    one = [{"output_type": "stream", "text": "\x1b[31mred\x1b[0m" * 1000}]
+    outputs = [clean_outputs(one, room)[0].text for _ in range(4)]
+    assert [text.count("\x1b") for text in outputs] == [2000, 2000, 0, 0]
+    assert {text.count("red") for text in outputs} == {1000}
 
 
 def test_there_is_an_end_to_what_is_kept():
