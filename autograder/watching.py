@@ -41,6 +41,9 @@ WAYS_ROUND = {
 _WATCHED: ContextVar[tuple[Sequence[str], set[str]]] = ContextVar("_WATCHED", default=((), set()))
 
 
+# They start compilers, and programs that tell what machine this is.
+LIBRARIES = ("torch._dynamo", "torch._inductor", "platform", "ctypes.")
+
 Hook = Callable[[FrameType, str, Any], None]
 
 _afterwards: list[Callable[[], object]] = []
@@ -155,12 +158,12 @@ def _profile_hook(not_allowed: Sequence[str], called: set[str]) -> Hook:
 
 
 def _is_theirs(frame: FrameType) -> bool:
-    """Whether it is ourselves, `threading` or a compiler of torch's that goes this way."""
+    """Whether we ourselves, `threading` or another library go this way for their own ends."""
     if frame.f_globals is globals() or frame.f_globals is vars(threading):
         return True
     callers: FrameType | None = frame
     while callers is not None:
-        if str(callers.f_globals.get("__name__")).startswith(("torch._dynamo", "torch._inductor")):
+        if str(callers.f_globals.get("__name__")).startswith(LIBRARIES):
             return True
         callers = callers.f_back
     return False

@@ -1,6 +1,7 @@
 """PyTorch's own attention is noticed however it is reached, and only where it is called."""
 
 import _thread
+import ctypes.util
 import functools
 import operator
 import os
@@ -215,10 +216,16 @@ def test_a_way_out_of_sight_is_named():
     assert "calls subprocess.fork_exec, which leads out of sight of the check." in said
 
 
+def elsewhere(q, k, v):
+    ctypes.util.find_library("no such library")  # starts programs
+    return weights(q, k) @ v
+
+
 HONEST: dict[str, Callable[..., Any]] = {
     "control": lambda q, k, v: weights(q, k) @ v,
     "mentions": lambda q, k, v: (library.__name__, nn.MultiheadAttention, weights(q, k) @ v)[-1],
     "bears its name": wrapping,
+    "a library's program": elsewhere,
     "einsum": lambda q, k, v: torch.einsum("...ij,...jd->...id", weights(q, k), v),
     "symbolic": torch.fx.symbolic_trace(lambda q, k, v: weights(q, k) @ v),
 }
