@@ -203,7 +203,11 @@ class ZMQInteractiveShell(InteractiveShell):  # libraries look for this name to 
         print(NO_EXIT)
 
     def enable_gui(self, gui: str | None = None) -> None:
-        """What %matplotlib calls: there is no window to show."""
+        """What %gui calls: there is no window to show."""
+
+    def enable_matplotlib(self, gui: str | None = None) -> tuple[Any, Any]:
+        """What %matplotlib calls: whatever it asks for, plots become pictures."""
+        return super().enable_matplotlib("inline")
 
 
 def start_shell() -> ZMQInteractiveShell:
@@ -216,7 +220,14 @@ def start_shell() -> ZMQInteractiveShell:
     sys.stderr = _Stream("stderr", shell.outputs)
     builtins.input = _refuse_input
     getpass.getpass = _refuse_input
+    _let_cells_import_what_they_write()
     return shell
+
+
+def _let_cells_import_what_they_write() -> None:
+    """Look for modules in the current folder, where a kernel does: before installed packages."""
+    installed = (at for at, path in enumerate(sys.path) if path.endswith("-packages"))
+    sys.path.insert(next(installed, len(sys.path)), "")
 
 
 def _refuse_input(*_arguments: Any, **_more: Any) -> str:

@@ -1,4 +1,7 @@
-"""The command line: build, collect, grade, feedback, export, reset, doctor."""
+"""The command line: build, collect, grade, report, feedback, export, explain, reset, doctor.
+
+And student-edition, which is what a class receives.
+"""
 
 import json
 import sys
@@ -12,11 +15,12 @@ from autograder.appealing import explain
 from autograder.commanding import (
     BROKEN,
     USAGE,
+    Commands,
     Trouble,
     chosen_of,
     classroom_option,
     cores,
-    nobody_reads,
+    one_of,
     the_classroom,
     the_project,
 )
@@ -33,11 +37,6 @@ if TYPE_CHECKING:
 # and that no notebook needs. For this program, and the processes that it starts, there is none.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
-GRADING_MISSING = (
-    "Grading needs packages that are not installed here ({error}). Install them with "
-    "`pip install -e '.[grading]'` in the project's folder, or start `make lab` once."
-)
-
 STOPPED = "Stopped. What has been graded stands; `autograder grade` goes on from there."
 STOPPED_AGAIN = (
     "Stopped. What has been graded again stands, the rest has its marks from before: only another "
@@ -45,28 +44,7 @@ STOPPED_AGAIN = (
 )
 
 
-class _Commands(click.Group):
-    """Turns the troubles that are to be expected into one sentence and an exit code."""
-
-    def invoke(self, context: click.Context) -> Any:
-        try:
-            return super().invoke(context)
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] in ("autograder", "course"):
-                raise
-            raise Trouble(GRADING_MISSING.format(error=error)) from error
-        except OSError as error:
-            if nobody_reads(error):
-                raise  # which click takes for an end
-            from autograder.grading.gradebook import GradebookFault
-
-            words = str(error)
-            if not isinstance(error, GradebookFault):  # which is a whole sentence already
-                words = f"The machine stands in the way: {words.rstrip('.')}."
-            raise Trouble(words) from error
-
-
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="many-heads", message="%(version)s")
 def main() -> None:
     """Build, grade and give back the exercises of Many Heads."""
@@ -137,7 +115,7 @@ def grade(
 
     project = the_project()
     chosen = chosen_of(project, assignments)
-    room = the_classroom(project, classroom)
+    room = the_classroom(project, classroom, must_exist=True)
     waiting = submissions_of(room, chosen)
     at_a_time = min(jobs or cores(), max(len(waiting), 1))
     if waiting and not scheduler and not trust_submissions:
@@ -213,7 +191,8 @@ def _say_result(console: "Console", graded: "Graded") -> None:
             said = notes.pop()
         again = "" if graded.fresh else "  (unchanged)"
         again += "  (with points given by hand)" if graded.by_hand else ""
-        line = f"{who}  {graded.points:g}/{total:g}  {safe_text(said)}{again}"
+        late = f" after a late penalty of {graded.penalty:g}" if graded.penalty else ""
+        line = f"{who}  {graded.final:g}/{total:g}{late}  {safe_text(said)}{again}"
     console.print(line, markup=False)
 
 
@@ -228,6 +207,8 @@ def _as_json(graded: "Graded") -> dict[str, Any]:
         "fresh": graded.fresh,
         "fault": graded.fault,
         "points": graded.points if record else None,
+        "penalty": graded.penalty if record else None,
+        "final": graded.final if record else None,
         "record": as_json(record) if record else None,
     }
 
@@ -245,7 +226,10 @@ def _say_what_is_not_graded(console: "Console", room: "Classroom", project: "Pro
 @click.argument("assignments", nargs=-1)
 @classroom_option
 def feedback(assignments: Sequence[str], classroom: Path | None) -> None:
-    """Write a page for every graded submission: DIR/feedback/STUDENT/ASSIGNMENT/*.html."""
+    """Write a page for every graded submission: DIR/feedback/STUDENT/ASSIGNMENT/*.html.
+
+    Says of each where it is, and why when it is not about what was handed in last.
+    """
     from autograder.grading.feedback import write_feedback
     from autograder.grading.terminal import safe_text
 
@@ -253,7 +237,7 @@ def feedback(assignments: Sequence[str], classroom: Path | None) -> None:
     room = the_classroom(project, classroom, must_exist=True)
     pages = write_feedback(project, room, chosen_of(project, assignments))
     for page in pages:
-        said = page.path if page.path else page.why
+        said = f"{page.path}  ({page.why})" if page.path and page.why else page.path or page.why
         click.echo(f"{safe_text(page.student)}  {page.assignment}  {safe_text(str(said))}")
     if not pages:
         click.echo(f"There is nobody to write to: no submissions in {room.submitted}.")
@@ -267,8 +251,8 @@ def reset(number: str) -> None:
     from autograder.grading.gradebook import GradebookFault
     from autograder.grading.resetting import reset as reset_exercise
 
-    project = the_project()
-    (assignment,) = chosen_of(project, [number])
+    project = the_project(of_students=True)
+    assignment = one_of(project, number)
     try:
         backup = reset_exercise(project, assignment)
     except GradebookFault as fault:

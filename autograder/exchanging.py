@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,11 +13,17 @@ from autograder.commanding import (
     Trouble,
     chosen_of,
     classroom_option,
+    one_of,
     the_classroom,
     the_project,
 )
 
-FILES_SHOWN = 30  # files without a notebook in them that are listed one by one
+if TYPE_CHECKING:
+    from autograder.grading.attempts import Ignored
+    from autograder.grading.collecting import Collection
+
+FILES_SHOWN = 5  # files ignored for one reason that are listed one by one
+LINES_SHOWN = 30  # about files that were ignored
 
 
 @click.command()
@@ -42,27 +49,32 @@ def collect(source: Path, assignment: str, classroom: Path | None, roster: Path 
     from autograder.grading.terminal import safe_text
 
     project = the_project()
-    (chosen,) = chosen_of(project, [assignment])
+    chosen = one_of(project, assignment)
     room = the_classroom(project, classroom)
     try:
         done = collect_from(project, room, source, chosen, roster)
     except (UnusableSource, UnusableRoster) as unusable:
         raise Trouble(safe_text(str(unusable)), USAGE) from unusable
     except FileNotFoundError as missing:
-        raise Trouble(f"There is no file {missing.filename}.", USAGE) from missing
+        name = safe_text(str(missing.filename))
+        raise Trouble(f"There is no file {name}.", USAGE) from missing
     except AlreadyGrading as busy:
         raise Trouble(str(busy)) from busy
+    _say_collected(done, chosen, source)
+    sys.exit(BROKEN if done.troubled or not done.collected else 0)
+
+
+def _say_collected(done: "Collection", chosen: str, source: Path) -> None:
+    from autograder.grading.terminal import safe_text
+
     for one in done.collected:
         remark = f"  ({safe_text(one.remark)})" if one.remark else ""
         click.echo(f"{safe_text(one.student)}  {chosen}  {one.state}{remark}")
-    troubles = [one for one in done.ignored if one.trouble]
-    others = [one for one in done.ignored if not one.trouble]
-    for each in troubles:
-        click.echo(f"{safe_text(each.path)}  NOT COLLECTED  {safe_text(each.why)}")
-    for each in others[:FILES_SHOWN]:
-        click.echo(f"{safe_text(each.path)}  ignored: {safe_text(each.why)}")
-    if len(others) > FILES_SHOWN:
-        click.echo(f"… and {len(others) - FILES_SHOWN} more files that are no notebooks.")
+    for each in done.ignored:
+        if each.trouble:
+            click.echo(f"{safe_text(each.path)}  NOT COLLECTED  {safe_text(each.why)}")
+    for line in _ignored_lines([each for each in done.ignored if not each.trouble]):
+        click.echo(line)
     for person in done.missing:
         name = f" ({safe_text(person.name)})" if person.name not in ("", person.id) else ""
         click.echo(f"{safe_text(person.id)}{name}  {chosen}  not handed in")
@@ -71,8 +83,29 @@ def collect(source: Path, assignment: str, classroom: Path | None, roster: Path 
     states = [one.state for one in done.collected]
     said = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
     said += [f"{len(done.missing)} not handed in"] * bool(done.missing)
-    click.echo(f"{chosen}: {', '.join(said) or 'nothing found in ' + str(source)}.")
-    sys.exit(BROKEN if done.troubled or not done.collected else 0)
+    click.echo(f"{chosen}: {', '.join(said) or 'nothing found in ' + safe_text(str(source))}.")
+
+
+def _ignored_lines(ignored: "Sequence[Ignored]") -> list[str]:
+    """What was ignored, reason by reason, and of each reason no more files than one reads."""
+    from autograder.grading.terminal import safe_text
+
+    by_reason: dict[str, list[str]] = {}
+    for each in ignored:
+        by_reason.setdefault(safe_text(each.why), []).append(safe_text(each.path))
+    lines: list[str] = []
+    told = 0
+    for why, paths in by_reason.items():
+        shown = paths if len(paths) <= FILES_SHOWN + 1 else paths[:FILES_SHOWN]
+        said = [f"{path}  ignored: {why}" for path in shown]
+        if len(shown) < len(paths):
+            said.append(f"… and {len(paths) - len(shown)} more files  ignored: {why}")
+        if len(lines) + len(said) > LINES_SHOWN:
+            lines.append(f"… and {len(ignored) - told} more files, ignored for other reasons.")
+            break
+        lines += said
+        told += len(paths)
+    return lines
 
 
 @click.command()

@@ -25,7 +25,7 @@ def report(assignments: Sequence[str], classroom: Path | None) -> None:
     mistakes and what to say about them, and who needs a look. Without ASSIGNMENTS, a page for each
     of them, and an overview, DIR/reports/index.html.
     """
-    from autograder.grading.reporting import FOLDER, OVERVIEW, write_reports
+    from autograder.grading.reporting import OVERVIEW, write_reports
     from autograder.grading.terminal import safe_text
 
     project = the_project()
@@ -36,7 +36,7 @@ def report(assignments: Sequence[str], classroom: Path | None) -> None:
         for sentence in each.sentences:
             click.echo(f"  {sentence}")
     if not assignments:
-        click.echo(f"All of them: {safe_text(str(room.root / FOLDER / OVERVIEW))}")
+        click.echo(f"All of them: {safe_text(str(room.reports / OVERVIEW))}")
 
 
 @click.command("student-edition")
@@ -45,7 +45,8 @@ def report(assignments: Sequence[str], classroom: Path | None) -> None:
     "--zip",
     "archive",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the edition to this zip as well, as it is before anybody works in it.",
+    help="Write the edition to this zip as well, as it is before anybody works in it. An earlier "
+    "edition's zip is replaced.",
 )
 def student_edition(folder: Path, archive: Path | None) -> None:
     """Write to DIR what a class receives.
@@ -56,13 +57,21 @@ def student_edition(folder: Path, archive: Path | None) -> None:
     (course/attention) are part of it, so whoever reads them finds out how each function is written.
     """
     from autograder.grading.gradebook import GradebookFault
-    from autograder.grading.placing import UnusableFolder, check_folder, place_edition, write_zip
+    from autograder.grading.placing import (
+        UnusableFolder,
+        check_folder,
+        check_zip,
+        place_edition,
+        write_zip,
+    )
     from autograder.grading.student_edition import NoEdition, edition_of
     from autograder.grading.terminal import safe_text
 
     project = the_project()
     try:
         check_folder(project, folder)
+        if archive:
+            check_zip(project, archive)
         files = edition_of(project)
         if archive:
             write_zip(archive, files)

@@ -73,12 +73,15 @@ def _array_text(value: Any) -> str:
 
 
 @unwarned()
-def to_html(verdict: Verdict) -> str:
-    """The verdict as a card: what happened, the likely cause, what to try, and the example."""
+def to_html(verdict: Verdict, label: str = "") -> str:
+    """The verdict as a card: what happened, the likely cause, what to try, and the example.
+
+    label: by which it is told from others on its page; "Verdict on …" by default.
+    """
+    label = label or f"Verdict on {verdict.exercise}"
     edge = EDGES.get(verdict.outcome, PROBLEM_EDGE)
     parts = [
-        f'<section aria-label="Verdict on {html.escape(verdict.exercise)}" '
-        f'style="{CARD.format(edge=edge)}">',
+        f'<section aria-label="{html.escape(label)}" style="{CARD.format(edge=edge)}">',
         f"<p style='margin:.2em 0'><strong>{html.escape(verdict.headline)}</strong></p>",
         *(_paragraph(text) for text in verdict.paragraphs),
     ]

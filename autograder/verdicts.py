@@ -49,6 +49,8 @@ class Verdict:
     score: the share of cases that hold, 0.0 … 1.0. Information; marks are all or nothing.
     what, why, advice: the sentences a learner reads, each "" when there is nothing to say.
     mend_first: the earlier exercise that this one calls and that is still wrong, or "".
+    stopped: in grading, why it was never judged ("it ran for more than 30 seconds and was
+        stopped"), or "". reached: whether the notebook came as far as this exercise.
     cases: for each case, its name and whether it holds.
     example: the smallest counterexample, or None.
     """
@@ -62,6 +64,8 @@ class Verdict:
     why: str = ""
     advice: str = ""
     mend_first: str = ""
+    stopped: str = ""
+    reached: bool = True
     cases: tuple[tuple[str, bool], ...] = ()
     example: Example | None = field(default=None, compare=False)
 

@@ -11,18 +11,21 @@ import numpy as np
 from markupsafe import Markup
 
 from autograder.declaring import Exercise
-from autograder.grading.pages import code_to_html, document
+from autograder.grading.pages import code_to_html, document, time_said
 from autograder.grading.places import Classroom
-from autograder.grading.records import write_atomically
+from autograder.grading.records import Row, write_atomically
 from autograder.grading.repeating import Repeated
 from autograder.grading.terminal import safe_text
 from autograder.rendering import to_html, to_text
 from autograder.verdicts import Example
 
-FOLDER = "explanations"  # in the classroom
 EVERY_CASE = (
     "Every case has to hold: on inputs made from the seed, {name} has to give what the reference "
     "gives, up to rounding."
+)
+PARTIAL = (
+    "With partial credit, a wrong answer earns the share of the cases that hold; what was not "
+    "allowed, failed or was not attempted earns nothing."
 )
 RULES = {
     "correct": EVERY_CASE,
@@ -39,6 +42,11 @@ RULES = {
 
 def answer(repeated: Repeated) -> str:
     """Whether the verdict stands, in a sentence or two."""
+    if repeated.row is None and repeated.place:
+        return (
+            f"This cannot be graded again: the assignment in solutions/ has no exercise "
+            f"{repeated.exercise.name} any more. The record stands as it is."
+        )
     if repeated.row is None:
         return (
             "This cannot be run again: what was graded is not here any more. What lies in "
@@ -52,19 +60,41 @@ def answer(repeated: Repeated) -> str:
         )
     if repeated.reproduced:
         return "The same verdict came out again."
+    if [name for name, _, _ in repeated.differences] == ["points"]:
+        (_, before, now), *_ = repeated.differences
+        return (
+            f"The same verdict came out again, and is worth something else: {before} points in the "
+            f"record, {now} now. Partial credit (c.Judge.partial_credit in nbgrader_config.py) has "
+            "been switched on or off since it was graded. The record stands until it is graded "
+            "again with --regrade."
+        )
     said = "; ".join(
-        f"{name} was {before}, and is {now}" for name, before, now in repeated.differences
+        f"{name} {_was(name)} {before}, and {_is(name)} {now}"
+        for name, before, now in repeated.differences
     )
     return (
         f"Another verdict came out: {said}. The code may depend on chance or on time, or the "
-        "exercise or the grader has been changed since."
+        "exercise, the grader or the settings in nbgrader_config.py have been changed since."
     )
 
 
-def rule(exercise: Exercise, outcome: str) -> str:
-    """The rule that decided, in a sentence."""
+def _was(name: str) -> str:
+    return "were" if name == "points" else "was"
+
+
+def _is(name: str) -> str:
+    return "are" if name == "points" else "is"
+
+
+def rule(exercise: Exercise, row: Row, *, partial_credit: bool = False) -> str:
+    """The rule that decided, in a sentence or two.
+
+    partial_credit: whether a wrong answer earns something now.
+    """
     names = ", ".join(exercise.not_allowed)
-    return RULES.get(outcome, EVERY_CASE).format(name=exercise.name, names=names)
+    said = RULES.get(row.outcome, EVERY_CASE).format(name=exercise.name, names=names)
+    earned = 0 < row.points < row.max_points
+    return f"{said} {PARTIAL}" if partial_credit or earned else said
 
 
 def worst(example: Example | None) -> str:
@@ -93,17 +123,19 @@ def points(repeated: Repeated) -> str:
 def write_page(classroom: Classroom, repeated: Repeated) -> Path:
     """Write the page of an appeal; where it is. Raises OSError."""
     record, exercise = repeated.record, repeated.exercise
-    path = classroom.root / FOLDER / record.student / record.assignment / f"{exercise.name}.html"
+    path = classroom.explanations / record.student / record.assignment / f"{exercise.name}.html"
     verdict = repeated.verdict
     page = document(
         "explanation",
         f"How {exercise.name} was graded",
+        record.student,
+        graded=time_said(record.graded),
         repeated=repeated,
         record=record,
         exercise=exercise,
         row=repeated.before,
         answer=answer(repeated),
-        rule=rule(exercise, repeated.before.outcome),
+        rule=rule(exercise, repeated.before, partial_credit=repeated.partial_credit),
         worst=worst(verdict.example if verdict else None),
         points=points(repeated),
         card=Markup(to_html(verdict)) if verdict else "",
@@ -126,10 +158,11 @@ def lines(repeated: Repeated) -> Iterator[str]:
     yield f"{record.student}  {record.assignment}  {exercise.name}"
     yield answer(repeated)
     yield from repeated.notes
-    yield f"Asked: {exercise.signature} ({exercise.title}). {rule(exercise, row.outcome)}"
+    decided = rule(exercise, row, partial_credit=repeated.partial_credit)
+    yield f"Asked: {exercise.signature} ({exercise.title}). {decided}"
     mistake = f", mistake {row.mistake}" if row.mistake else ""
     yield f"Recorded: {row.outcome}{mistake}. Points: {points(repeated)}."
-    yield f"Graded {record.graded} with seed {record.seed}."
+    yield f"Graded on {time_said(record.graded)} with seed {record.seed}."
     yield ""
     yield from (to_text(verdict) if verdict else row.message).split("\n")
     yield from filter(None, [worst(verdict.example if verdict else None)])

@@ -1,27 +1,19 @@
 """What each student handed in at one time, and which of its notebooks counts."""
 
+import unicodedata
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
+from autograder.grading.owners import submitters_of
 from autograder.grading.places import Project
 from autograder.grading.sources import Found, UnusableSource
 from autograder.grading.submissions import TIMESTAMP, TIMESTAMP_LIMIT
-from autograder.grading.submitters import (
-    Submitter,
-    own_name,
-    parsed_time,
-    plain_submitters,
-    submitter_on,
-)
+from autograder.grading.submitters import Submitter, own_name, parsed_time
 
 ARCHIVES = {".zip", ".7z", ".rar", ".tar", ".tgz", ".gz", ".xz", ".bz2"}
 BEGINNING = datetime.min.replace(tzinfo=UTC)
-NOBODY = (
-    "its name does not say whose it is: put it into a folder with the student's name, or name it "
-    "STUDENT_{notebook}.ipynb"
-)
 
 
 @dataclass(frozen=True)
@@ -57,6 +49,15 @@ class Attempt:
         when = self.time or BEGINNING
         return bool(self.notebooks), when, serial, changed, str(self.submitter.root)
 
+    @property
+    def whose(self) -> tuple[str, str, str]:
+        """Tells whether two attempts are surely of one student, as far as a source can say it."""
+        who = self.submitter
+        if who.number:
+            return who.platform, who.number, ""
+        place = "" if who.platform else str(who.root)
+        return who.platform, unicodedata.normalize("NFC", who.name), place
+
 
 def attempts_in(
     project: Project, found: Sequence[Found], assignment: str, known: Set[str] = frozenset()
@@ -70,10 +71,10 @@ def attempts_in(
     others -= {f"{notebook}.ipynb".lower()}
     attempts: dict[tuple[str, str, str, str], Attempt] = {}
     ignored: list[Ignored] = []
-    for one, submitter in _with_submitters(found, assignment, notebook, known):
-        if submitter is None:
-            why = one.refused or (NOBODY.format(notebook=notebook) if one.is_notebook else "")
-            ignored.append(_ignored(one, why))
+    whose = submitters_of(found, assignment, notebook, known)
+    for one, submitter in zip(found, whose, strict=True):
+        if isinstance(submitter, str):
+            ignored.append(_ignored(one, one.refused or (submitter if one.is_notebook else "")))
         elif submitter.assignment not in ("", assignment):
             ignored.append(Ignored(str(one.path), f"it is for {submitter.assignment}", False))
         else:
@@ -82,19 +83,6 @@ def attempts_in(
     for attempt in attempts.values():
         ignored += _choose(attempt, assignment, notebook, others)
     return [attempt for attempt in attempts.values() if attempt.files], ignored
-
-
-def _with_submitters(
-    found: Sequence[Found], assignment: str, notebook: str, known: Set[str]
-) -> Iterator[tuple[Found, Submitter | None]]:
-    plain = []
-    for one in found:
-        submitter = None if one.escapes else submitter_on(one.path)
-        if submitter or one.escapes:
-            yield one, submitter
-        else:
-            plain.append(one)
-    yield from zip(plain, plain_submitters(plain, assignment, notebook, known), strict=True)
 
 
 def _ignored(one: Found, why: str = "") -> Ignored:

@@ -15,6 +15,7 @@ from autograder.grading import records
 from autograder.grading.config import load
 from autograder.grading.converting import ConversionFault, autograde, was_interrupted
 from autograder.grading.engines import shared_engine
+from autograder.grading.final_marks import penalty_of
 from autograder.grading.gradebook import (
     check_gradebook,
     fill,
@@ -55,6 +56,7 @@ class Graded:
     fault: why not, a fault of the machine or of ours, or "".
     fresh: whether it was graded in this run, and not before.
     by_hand: by exercise, the points that somebody gave in the formgrader.
+    penalty: the points that are taken off for being late.
     """
 
     student: str
@@ -63,12 +65,18 @@ class Graded:
     fault: str = ""
     fresh: bool = True
     by_hand: Mapping[str, float] = field(default_factory=dict)
+    penalty: float = 0.0
 
     @property
     def points(self) -> float:
-        """The sum of what counts."""
+        """The sum of the exercises' points, before a penalty."""
         rows = self.record.rows if self.record else ()
         return sum(self.by_hand.get(row.exercise, row.points) for row in rows)
+
+    @property
+    def final(self) -> float:
+        """The points that count: never below 0."""
+        return max(0.0, self.points - self.penalty)
 
 
 def grade(
@@ -265,7 +273,9 @@ class _Run:
         try:
             if not graded.fault:
                 forget_fault(verdicts, student, assignment)
-                return replace(graded, by_hand=self._points_by_hand(student, assignment))
+                by_hand = self._points_by_hand(student, assignment)
+                penalty = penalty_of(self._classroom, student, assignment)
+                return replace(graded, by_hand=by_hand, penalty=penalty)
         except OSError as error:
             graded = Graded(student, assignment, None, in_a_sentence(error))
         exercises = tuple(self._project.exercises_of(assignment))

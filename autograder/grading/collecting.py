@@ -2,7 +2,7 @@
 
 import shutil
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
 from pathlib import Path
@@ -82,6 +82,11 @@ def collect(
             shutil.rmtree(classroom.root / COLLECTING, ignore_errors=True)
     here = {same_name(path.parent.name) for path in classroom.submitted.glob(f"*/{assignment}")}
     done.missing = [person for person in people if same_name(person.id) not in here]
+    for folders in identifier.doubled():
+        done.notes.append(
+            f"{' and '.join(folders)} are one student everywhere else: move what counts into one "
+            "of these folders in submitted/, and remove the other."
+        )
     for folder, person in identifier.misplaced():
         done.notes.append(
             f"{folder} was collected before the roster, where it seems to be {person.id}: "
@@ -102,18 +107,46 @@ def _roster(classroom: Classroom, given: Path | None) -> Roster:
 def _by_student(
     attempts: Sequence[Attempt], identifier: Identifier, done: Collection
 ) -> dict[str, list[tuple[Attempt, str]]]:
-    """All attempts of each student, the latest last, with what is to be said of the student."""
+    """All attempts of each student, the latest last, with what is to be said of the student.
+
+    What several owners claim for one student is nobody's: dates, which students can write, and
+    the order of names tell nothing about which of them is the student.
+    """
     by_student: dict[str, list[tuple[Attempt, str]]] = defaultdict(list)
+    spelling: dict[str, str] = {}
     identified = identifier.identify([attempt.submitter for attempt in attempts])
     for attempt, who in zip(attempts, identified, strict=True):
         if who.folder:
-            by_student[who.folder].append((attempt, who.remark))
+            folder = spelling.setdefault(same_name(who.folder), who.folder)
+            by_student[folder].append((attempt, who.remark))
         else:
-            paths = [str(one.path) for one in attempt.notebooks.values()]
-            done.ignored += [Ignored(path, who.remark, True) for path in paths]
-    for tries in by_student.values():
+            done.ignored += [Ignored(path, who.remark, True) for path in _paths(attempt)]
+    clear = {}
+    for folder, tries in by_student.items():
         tries.sort(key=lambda each: each[0].order)
-    return by_student
+        claimants = [attempt for attempt, _ in tries if attempt.notebooks]
+        claimants = claimants or [attempt for attempt, _ in tries]
+        if len({attempt.whose for attempt in claimants}) > 1:
+            done.ignored += _claimed(folder, claimants)
+        else:
+            clear[folder] = tries
+    return clear
+
+
+def _paths(attempt: Attempt) -> list[str]:
+    """What is told of an attempt that is left out: its notebooks, or a file where it has none."""
+    files = [*attempt.notebooks.values()] or [one for _, one in attempt.files[:1]]
+    return [str(one.path) for one in files]
+
+
+def _claimed(folder: str, claimants: Sequence[Attempt]) -> Iterator[Ignored]:
+    for attempt in claimants:
+        others = [_paths(each)[0] for each in claimants if each.whose != attempt.whose]
+        why = (
+            f"it and {others[0]} both seem to be {folder}'s, and nothing says which is: rename "
+            "what is somebody else's, or remove what shall not count, and collect again"
+        )
+        yield from (Ignored(path, why, True) for path in _paths(attempt))
 
 
 def _store_all(

@@ -46,7 +46,7 @@ def configure(c: Any, root: Path) -> None:
 
 
 def _plug_in(c: Any) -> None:
-    c.Autograde.exporter_class = f"{OURS}.exporting.SubmissionExporter"
+    c.Autograde.exporter_class = f"{OURS}.submission_exporting.SubmissionExporter"
     c.Autograde.sanitize_preprocessors = list(SANITIZE)
     c.Autograde.autograde_preprocessors = list(AUTOGRADE)
     c.Autograde.post_convert_hook = f"{OURS}.keeping.finish"

@@ -65,7 +65,8 @@ class CellRun:
     outputs: as it sent them, not yet cleaned.
     observations: for a check, what was observed, or None.
     missing: for a check, whether no function of the exercise's name was there.
-    note: why there is nothing else, or "".
+    note: why there is nothing else, or "". reached: whether the notebook came as far as this.
+    last: whether it stopped here.
     """
 
     outputs: list[Any] = field(default_factory=list)
@@ -73,6 +74,8 @@ class CellRun:
     observations: Observations | None = None
     missing: bool = False
     note: str = ""
+    reached: bool = True
+    last: bool = False
 
 
 def drive(
@@ -90,9 +93,10 @@ def drive(
         driver.wait_until_ready()
         reached, why = driver.follow(cells, runs)
     if why and runs:
-        runs[reached].note = why
+        runs[reached].note, runs[reached].last = why, True
         for run in runs[reached + 1 :]:
             run.note = f"the notebook stopped in an earlier cell, because {why}"
+            run.reached = False
     return runs
 
 
@@ -217,6 +221,11 @@ def _take(event: Mapping[str, Any], run: CellRun) -> None:
         run.missing = True
     else:
         run.note = run.note or _why_it_failed(event)
+
+
+def is_overtime(why: str) -> bool:
+    """Whether the reason for which something stopped is that it took too long."""
+    return "more than" in why and "seconds" in why
 
 
 def _why_it_failed(event: Mapping[str, Any]) -> str:

@@ -2,30 +2,43 @@
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from traitlets.config import Config
 
-from autograder.grading import pages
 from autograder.grading.config import load
-from autograder.grading.converting import ConversionFault, in_a_sentence, make_feedback
+from autograder.grading.converting import ConversionFault, make_feedback
 from autograder.grading.engines import shared_engine
-from autograder.grading.gradebook import check_gradebook
+from autograder.grading.gradebook import check_gradebook, in_a_sentence
 from autograder.grading.marks import read_faults
 from autograder.grading.places import Classroom, Project
 from autograder.grading.records import path_of, read, write_atomically
+from autograder.grading.scores import change_since, scores_of
 from autograder.grading.submissions import Submission, folders, unmatched
 from autograder.grading.terminal import safe_text
+from autograder.phrasing import ended
 
-POLICY = pages.POLICY
 WRITING = ".feedback-"  # in a classroom, how the folder of pages begins that are being made
+
+NOT_YET = "not graded yet: run `autograder grade` first"
+GONE = (
+    "the graded notebook is missing in autograded/: run `autograder grade --regrade`, and then "
+    "`autograder feedback` again"
+)
+CHANGES = {
+    "another submission": "handed in again since it was graded: run `autograder grade`, and then "
+    "`autograder feedback` again",
+    "timestamp": "its hand-in time has changed since it was graded, and nothing else: run "
+    "`autograder grade`, and then `autograder feedback` again",
+}
 
 
 @dataclass(frozen=True)
 class Page:
     """The page of one student, or why there is none.
 
+    why: why there is none, or why the page is not about what was handed in last.
     fault: whether something of ours stood in the way.
     """
 
@@ -47,6 +60,7 @@ def write_feedback(
     check_gradebook(classroom.gradebook)
     faults = {(fault.student, fault.assignment): fault for fault in read_faults(classroom.verdicts)}
     written = list(_unmatched(project, classroom))
+    scores = scores_of(classroom, assignments)
     handed_in = [each for each in folders(classroom) if each[1] in assignments]
     if not handed_in:
         return written
@@ -59,9 +73,20 @@ def write_feedback(
         config.CourseDirectory.feedback_directory = Path(aside).name
         for student, assignment in handed_in:
             fault = faults.get((student, assignment))
-            why = f"not graded: {fault.why}" if fault else ""
             submission = Submission(student, assignment, project.notebook(assignment))
-            written.append(_write_page(classroom, config, submission, Path(aside), why))
+            record = read(path_of(classroom.verdicts, student, assignment))
+            if record is None:
+                why = f"not graded: {fault.why}" if fault else NOT_YET
+                written.append(Page(student, assignment, None, why, fault=bool(fault)))
+                continue
+            page = _write_page(classroom, config, submission, Path(aside))
+            if page.path and fault:
+                why = f"not graded again: {ended(fault.why)} The page has the marks from before"
+                page = replace(page, why=why, fault=True)
+            elif page.path:
+                change = change_since(project, classroom, record, scores.get((student, assignment)))
+                page = replace(page, why=CHANGES.get(change, ""))
+            written.append(page)
     return written
 
 
@@ -71,15 +96,13 @@ def _unmatched(project: Project, classroom: Classroom) -> Iterator[Page]:
         yield Page(stray.student, safe_text(stray.place), None, f"not graded: {stray.why}")
 
 
-def _write_page(
-    classroom: Classroom, config: Config, submission: Submission, aside: Path, not_graded: str
-) -> Page:
+def _write_page(classroom: Classroom, config: Config, submission: Submission, aside: Path) -> Page:
     student, assignment = submission.student, submission.assignment
-    if read(path_of(classroom.verdicts, student, assignment)) is None:
-        why = not_graded or "not graded yet: run `autograder grade` first"
-        return Page(student, assignment, None, why, fault=bool(not_graded))
     place = Path(student, assignment, f"{submission.notebook}.html")
     path = classroom.feedback / place
+    graded = classroom.autograded / place.with_suffix(".ipynb")
+    if not graded.is_file():
+        return Page(student, assignment, None, GONE, fault=True)
     try:
         make_feedback(config, student, assignment, submission.notebook)
         made = (aside / place).read_bytes()
@@ -89,4 +112,4 @@ def _write_page(
         return Page(student, assignment, None, str(fault), fault=True)
     except Exception as error:  # whatever it is, the others get their pages
         return Page(student, assignment, None, in_a_sentence(error), fault=True)
-    return Page(student, assignment, path, not_graded)
+    return Page(student, assignment, path)

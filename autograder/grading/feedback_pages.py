@@ -18,12 +18,13 @@ from traitlets import default
 from autograder import exercises
 from autograder.exercises import UnknownExercise
 from autograder.grading.formulas import formulas_in_html, markdown_to_html
-from autograder.grading.pages import code_to_html, document, printed_to_html
+from autograder.grading.pages import code_to_html, document, printed_to_html, time_said
 from autograder.grading.places import classroom_of
-from autograder.grading.records import Row, path_of, read
+from autograder.grading.records import Record, Row, path_of, read
 from autograder.grading.repairing import CHECK
 
 OUR_LEVELS = 2  # of headings above those of the notebook
+CELL_LEVEL = 3  # of the headings that say whose cell it is
 SHOWN_FIRST = ("text/html", "text/latex", "image/png", "image/jpeg", "text/plain")
 PICTURE = "Picture that the cell above shows."
 
@@ -68,6 +69,10 @@ class Outline:
         self._last = min(level + OUR_LEVELS, self._last + 1, 6)
         return self._last
 
+    def ours(self) -> None:
+        """A heading of ours over a cell: what its author wrote stands below it."""
+        self._last = CELL_LEVEL
+
 
 class FeedbackExporter(Exporter):
     """Exports a graded notebook as a page."""
@@ -95,15 +100,22 @@ class FeedbackExporter(Exporter):
         return document(
             "feedback",
             f"Feedback on {assignment}",
+            student,
             student=student,
-            graded=record.graded[:16].replace("T", ", ") + " UTC" if record else "",
+            graded=time_said(record.graded) if record else "",
+            problem=record.problem if record else "",
             repairs=record.repairs if record else (),
             score=f"{about['score']:g}",
             max_score=f"{about['max_score']:g}",
             late_penalty=f"{about['late_penalty']:g}" if about["late_penalty"] else "",
             lines=list(_lines(nb, rows)),
-            cells=[_cell(cell, rows, outline) for cell in nb.cells],
+            cells=[_cell(cell, rows, outline) for cell in nb.cells if not _is_empty(cell, record)],
         )
+
+
+def _is_empty(cell: NotebookNode, record: Record | None) -> bool:
+    """Whether a cell says nothing that the summary does not: of a file that could not be read."""
+    return record is not None and bool(record.problem) and not _label(cell).get("comment")
 
 
 def _label(cell: NotebookNode) -> Mapping[str, Any]:
@@ -140,7 +152,9 @@ def _cell(cell: NotebookNode, rows: Mapping[str, Row], outline: Outline) -> dict
     shown["name"], shown["answer"] = name, bool(is_solution(cell))
     if is_solution(cell):
         shown["heading"] = "Your answer"
+        outline.ours()
     if _is_marked(cell):
+        outline.ours()
         shown["heading"] = "Verdict on" if _is_ours(cell) else "Your answer"
         shown["points"] = f"{float(label['score']):g} of {float(label['points']):g} points"
         shown["anchor"] = f"exercise-{name}"
@@ -150,9 +164,16 @@ def _cell(cell: NotebookNode, rows: Mapping[str, Row], outline: Outline) -> dict
     code = cell.cell_type == "code"
     shown["code"] = code_to_html(cell.source) if code else ""
     shown["text"] = "" if code else Markup(markdown_to_html(cell.source, outline))
-    outputs = cell.get("outputs", [])
-    shown["outputs"] = [*filter(None, (_output(o, _is_ours(cell), outline) for o in outputs))]
+    shown["wide"] = _has_table(shown["text"])
+    ours = _is_ours(cell)
+    made = (_output(output, ours, outline) for output in cell.get("outputs", []))
+    shown["outputs"] = [(each, not ours and _has_table(each)) for each in made if each]
     return shown
+
+
+def _has_table(page: str) -> bool:
+    """Whether something of a student's may be wider than a page, and cannot be wrapped."""
+    return "<table" in page
 
 
 def _output(output: NotebookNode, ours: bool, outline: Outline) -> Markup:

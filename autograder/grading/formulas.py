@@ -93,6 +93,8 @@ def formulas_in_html(page: str, level: Level) -> str:
     for tag in tree.find_all(True):
         if HEADING.fullmatch(tag.name):
             tag.name = f"h{level(int(tag.name[1]))}"
+        if tag.name == "th" and not tag.get("scope"):
+            tag["scope"] = "col" if tag.find_parent("thead") else "row"
         if tag.name == "img" and not tag.get("alt"):
             tag["alt"] = "picture without a description"
         for name in list(tag.attrs):
@@ -170,9 +172,10 @@ class _Renderer(IPythonRenderer):
         return f"<{tag}>{text}</{tag}>\n"
 
     def table_cell(self, text: str, align: str | None = None, head: bool = False) -> str:
-        tag = "th" if head and text.strip() else "td"  # a heading without words is none
+        heads = head and text.strip()  # a heading without words is none
+        tag, scope = ("th", ' scope="col"') if heads else ("td", "")
         style = f' style="text-align:{align}"' if align else ""
-        return f"  <{tag}{style}>{text}</{tag}>\n"
+        return f"  <{tag}{scope}{style}>{text}</{tag}>\n"
 
     def block_html(self, html: str) -> str:
         # What a student wrote has been cleaned, and has become one block of HTML.

@@ -1,17 +1,23 @@
 """Which student's folder is meant: by the roster, else by the names that a source gives."""
 
 import json
+import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from autograder.grading.places import Classroom
 from autograder.grading.records import write_atomically
 from autograder.grading.roster import NAME_LIMIT, Person, same_name, squashed
 from autograder.grading.submitters import Submitter
 
-MEMORY = "collected.json"  # in a classroom: whose the folders of students without a roster are
+MEMORY = "collected.json"  # in a classroom: whose folders the platforms' numbers stand for
+IN_ROSTER = " in the roster"  # of the numbers that were found to be somebody's in the roster
+
+
+_Numbers = defaultdict[tuple[str, str], set[str]]  # by whoever would share a folder
 
 
 @dataclass(frozen=True)
@@ -25,23 +31,41 @@ class Identified:
     remark: str = ""
 
 
-def person_of(submitter: Submitter, people: Sequence[Person]) -> list[Person]:
-    """Who of the roster it can be: by the platform's number or the id, else by the name."""
+@dataclass(frozen=True)
+class Match:
+    """Who of the roster a submitter can be.
+
+    people: one, where it is clear. by_number: whether the platform's number says so.
+    without: what was left out at the beginning of the name to find them, or "".
+    """
+
+    people: tuple[Person, ...] = ()
+    by_number: bool = False
+    without: str = ""
+
+
+def match_of(
+    submitter: Submitter, people: Sequence[Person], bearing: Mapping[str, tuple[Person, ...]]
+) -> Match:
+    """Who of the roster it can be: by the platform's number or the id, else by the name.
+
+    bearing: who bears each name, squashed.
+    """
     if submitter.number and submitter.platform in ("moodle", "canvas"):
         for person in people:
             if submitter.number == getattr(person, submitter.platform):
-                return [person]
+                return Match((person,), by_number=True)
     exact = [person for person in people if same_name(person.id) == same_name(submitter.name)]
     if exact:
-        return exact
-    wanted = {squashed(submitter.name)}
-    bearing = [person for person in people if wanted & person.names]
-    if not bearing and submitter.platform == "moodle" and "-" in submitter.name:
+        return Match(tuple(exact))
+    if named := bearing.get(squashed(submitter.name)):
+        return Match(named)
+    if submitter.platform == "moodle":
         # Moodle may put a group's name before the student's: "Group A-Ada Lovelace".
-        parts = submitter.name.split("-")
-        wanted = {squashed("-".join(parts[at:])) for at in range(1, len(parts))} - {""}
-        bearing = [person for person in people if wanted & person.names]
-    return bearing
+        for hyphen in re.finditer("-", submitter.name):
+            if named := bearing.get(squashed(submitter.name[hyphen.end() :])):
+                return Match(named, without=submitter.name[: hyphen.end()])
+    return Match()
 
 
 def folder_name(name: str) -> str:
@@ -59,77 +83,107 @@ class Identifier:
     """Finds the folder of each submitter in a source, the same one whenever it is asked.
 
     Two students of one name are told apart by the numbers of their platform: whose folder it was
-    first keeps it, and the others have their number added. What cannot be told apart is refused.
+    first keeps it, and the others have their number added. What cannot be told apart is refused,
+    as two numbers are that lead, by their names, to one student of the roster.
     """
 
     def __init__(self, classroom: Classroom, people: Sequence[Person], assignment: str) -> None:
         self._people, self._assignment = people, assignment
+        self._bearing: dict[str, tuple[Person, ...]] = {}
+        for person in people:
+            for name in person.names:
+                self._bearing[name] = (*self._bearing.get(name, ()), person)
         self._path = classroom.root / MEMORY
-        self._memory = self._read()
+        self._memory = _read(self._path)
         known = classroom.submitted.iterdir() if classroom.submitted.is_dir() else ()
-        self._spelling = {same_name(path.name): path.name for path in known}
-        self._said: dict[str, str] = {}
-
-    def _read(self) -> dict[str, dict[str, str]]:
-        try:
-            kept = json.loads(self._path.read_text(encoding="utf-8"))
-            return {
-                str(kind): {str(number): str(folder) for number, folder in numbers.items()}
-                for kind, numbers in kept.items()
-            }
-        except (OSError, ValueError, AttributeError):
-            return {}
+        self._folders = sorted(path.name for path in known if path.is_dir())
+        self._spelling = {same_name(name): name for name in self._folders}
+        self._said: dict[str, set[str]] = defaultdict(set)
 
     def identify(self, submitters: Sequence[Submitter]) -> list[Identified]:
         """The folder for each; the order of the submitters does not matter."""
-        numbers: dict[str, set[str]] = defaultdict(set)
-        found = [person_of(submitter, self._people) for submitter in submitters]
-        for submitter, people in zip(submitters, found, strict=True):
-            if len(people) != 1:
-                numbers[same_name(folder_name(submitter.name))].add(submitter.number)
+        numbers: _Numbers = defaultdict(set)
+        found = self._matches(submitters)
+        for submitter, match in zip(submitters, found, strict=True):
+            numbers[self._crowd(submitter, match)].add(submitter.number)
+            if not submitter.number and len(match.people) != 1:
+                name = unicodedata.normalize("NFC", submitter.name)
+                self._said[same_name(folder_name(name))].add(name)
         by_name = sorted(range(len(found)), key=lambda at: (submitters[at].name, at))
         identified = {at: self._one(submitters[at], found[at], numbers) for at in by_name}
         return [identified[at] for at in range(len(found))]
 
-    def _one(
-        self, submitter: Submitter, people: Sequence[Person], numbers: dict[str, set[str]]
-    ) -> Identified:
+    def _matches(self, submitters: Sequence[Submitter]) -> list[Match]:
+        """Who each can be: beside Pierre Serre himself, Jean-Pierre Serre is not he."""
+        found = [match_of(submitter, self._people, self._bearing) for submitter in submitters]
+        surely = {match.people for match in found if not match.without}
+        return [
+            Match()
+            if match.without and surely.issuperset((one,) for one in match.people)
+            else match
+            for match in found
+        ]
+
+    def _crowd(self, submitter: Submitter, match: Match) -> tuple[str, str]:
+        """Whoever shares it would share a folder, were it not for their numbers."""
+        if len(match.people) == 1:
+            return self._kind(submitter), match.people[0].id
+        return "", same_name(folder_name(submitter.name))
+
+    def _one(self, submitter: Submitter, match: Match, numbers: _Numbers) -> Identified:
+        people, alike = match.people, numbers[self._crowd(submitter, match)]
         if len(people) == 1:
-            return Identified(people[0].id)
+            return self._listed(submitter, match, alike)
         folder = folder_name(submitter.name)
         remark = "not in the roster" if self._people else ""
         if people:
             ids = ", ".join(person.id for person in people)
             remark = f"{len(people)} in the roster have this name ({ids}): rename the folder"
         if submitter.number:
-            return Identified(self._numbered(submitter, folder, numbers, bool(people)), remark)
+            return Identified(self._numbered(submitter, folder, alike, bool(people)), remark)
         return self._spelled(submitter.name, folder, remark)
 
-    def _numbered(
-        self, submitter: Submitter, folder: str, numbers: dict[str, set[str]], unclear: bool
-    ) -> str:
+    def _listed(self, submitter: Submitter, match: Match, numbers: set[str]) -> Identified:
+        """The folder of somebody in the roster, which is no second student's as well."""
+        (person,), number = match.people, submitter.number
+        if number:
+            memory = self._memory.setdefault(f"{self._kind(submitter)}{IN_ROSTER}", {})
+            owned = {known for known, owner in memory.items() if owner == person.id}
+            if match.by_number:
+                for other in owned - {number}:  # the roster knows better
+                    del memory[other]
+            elif number not in owned and len(numbers | owned) > 1:
+                return Identified("", _shared(submitter, person, numbers | owned))
+            memory[number] = person.id
+        remark = f"taken for {person.name or person.id}, without {match.without!r}"
+        folder = self._spelling.get(same_name(person.id), person.id)
+        return Identified(folder, remark if match.without else "")
+
+    def _kind(self, submitter: Submitter) -> str:
         # Moodle numbers the students of each assignment anew.
-        kind = submitter.platform
-        kind += f" {self._assignment}" if kind == "moodle" else ""
-        memory = self._memory.setdefault(kind, {})
+        return submitter.platform + f" {self._assignment}" * (submitter.platform == "moodle")
+
+    def _numbered(self, submitter: Submitter, folder: str, alike: set[str], unclear: bool) -> str:
+        memory = self._memory.setdefault(self._kind(submitter), {})
         if submitter.number not in memory:
-            taken = folder in memory.values() or len(numbers[same_name(folder)]) > 1
+            taken = folder in memory.values() or len(alike) > 1
             name = f"{folder} {submitter.number}" if taken or unclear else folder
             memory[submitter.number] = self._spelling.get(same_name(name), name)
         return memory[submitter.number]
 
     def _spelled(self, name: str, folder: str, remark: str) -> Identified:
-        key = same_name(folder)
-        normal = unicodedata.normalize("NFC", name)
-        other = self._said.setdefault(key, normal)
-        if other != normal:
-            why = f"{name} and {other} would share a folder: rename one of them, and collect again"
-            return Identified("", why)
+        """The folder of a name. Where several names lead to it, it is that of the same name."""
+        key, normal = same_name(folder), unicodedata.normalize("NFC", name)
+        same = {each for each in self._said[key] if each == folder_name(each)}
+        others = sorted(self._said[key] - {normal})
+        if others and same != {normal}:
+            why = f"{name} and {others[0]} would share a folder: rename one of them"
+            return Identified("", f"{why}, and collect again")
         return Identified(self._spelling.get(key, folder), remark)
 
     def remember(self) -> None:
         """Keep whose the folders are. Raises OSError."""
-        if any(self._memory.values()) and self._memory != self._read():
+        if any(self._memory.values()) and self._memory != _read(self._path):
             text = json.dumps(self._memory, indent=1, ensure_ascii=False, sort_keys=True)
             write_atomically(self._path, text)
 
@@ -158,3 +212,40 @@ class Identifier:
             bearing = bearing or self._numbered_as(folder)
             if len(bearing) == 1:
                 yield folder, bearing[0]
+
+    def doubled(self) -> Iterator[tuple[str, ...]]:
+        """Folders whose names differ in case alone: of one student, as everything else sees it."""
+        alike: dict[str, list[str]] = defaultdict(list)
+        for folder in self._folders:
+            alike[same_name(folder)].append(folder)
+        yield from (tuple(folders) for folders in alike.values() if len(folders) > 1)
+
+
+def numbers_seen(classroom: Classroom, assignment: str) -> set[str]:
+    """The participant numbers under which Moodle's downloads had work for an assignment."""
+    memory = _read(classroom.root / MEMORY)
+    kind = f"moodle {assignment}"
+    return {*memory.get(kind, {}), *memory.get(f"{kind}{IN_ROSTER}", {})}
+
+
+def _shared(submitter: Submitter, person: Person, numbers: set[str]) -> str:
+    """Why it is not clear whose work it is, and what would tell."""
+    platform = submitter.platform.capitalize()
+    file = "gradebook" if submitter.platform == "canvas" else "grading worksheet of this assignment"
+    return (
+        f"{len(numbers)} students of {platform} ({', '.join(sorted(numbers))}) would share the "
+        f"folder {person.id}: give {platform}'s {file} with --roster, or a roster with the numbers "
+        f"in a column `{submitter.platform}`"
+    )
+
+
+def _read(path: Path) -> dict[str, dict[str, str]]:
+    """Whose the folders were, as far as it is known."""
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            str(kind): {str(number): str(folder) for number, folder in numbers.items()}
+            for kind, numbers in kept.items()
+        }
+    except (OSError, ValueError, AttributeError):
+        return {}

@@ -30,6 +30,7 @@ class SaveRecord(NbGraderPreprocessor):
             graded=datetime.now(UTC).isoformat(timespec="seconds"),
             rows=tuple(Row.of(each) for each in found["marks"]),
             repairs=tuple(state["repairs"]),
+            problem=state["problem"],
         )
         exporter: Any = self.parent
         write_pending(classroom_of(exporter.parent.coursedir).verdicts, record)

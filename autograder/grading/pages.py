@@ -6,6 +6,7 @@ loads anything, whoever wrote what is in its body.
 
 import functools
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import jinja2
@@ -31,10 +32,26 @@ HIDDEN = re.compile(
 )
 
 
-def document(template: str, title: str, **values: Any) -> str:
+def time_said(moment: str | datetime) -> str:
+    """A time as all pages say it, in UTC: "30 November 2026, 19:48 UTC".
+
+    moment: a time with its zone, or one in ISO format; what is no time is said as it is.
+    """
+    try:
+        time = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    except ValueError:
+        return str(moment)
+    if time.tzinfo is None:  # nbgrader keeps UTC, and does not say so
+        time = time.replace(tzinfo=UTC)
+    time = time.astimezone(UTC)
+    return f"{time.day} {time:%B %Y, %H:%M} UTC"
+
+
+def document(template: str, title: str, whose: str = "", **values: Any) -> str:
     """A whole page, from a template of ours that makes its body.
 
     template: its name, without ending. title: also the page's first heading.
+    whose: the student's name, by which a browser tells one page from another.
     values: what the template needs. Text is escaped; HTML comes as Markup, and is cleaned.
     """
     title = safe_text(title)
@@ -42,7 +59,7 @@ def document(template: str, title: str, **values: Any) -> str:
     shell = _environment().get_template("shell.html.j2")
     return shell.render(
         policy=Markup(POLICY),
-        title=title,
+        title=legible(safe_text(f"{title}: {whose}" if whose else title)),
         style=Markup(_style()),
         body=Markup(legible(clean_body(body))),
     )

@@ -9,10 +9,17 @@ from typing import Any
 import autograder
 
 CLASSROOM_VARIABLE = "MANY_HEADS_CLASSROOM"
+# In a student edition: the fresh copies of its exercises, and the list of its files.
+KEPT = ".student-edition"
+LIST = f"{KEPT}/files.json"
 
 
 class NoProject(RuntimeError):
     """There is no project here: no folder with solutions/ and nbgrader_config.py."""
+
+
+class InstructorsOnly(NoProject):
+    """What was asked for needs `solutions/`, which a student edition does not have."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,44 @@ class Project:
     def all_exercises(self) -> dict[str, list[tuple[str, float]]]:
         """The exercises of every assignment, in order, and the points that each is worth."""
         return {assignment: self.exercises_of(assignment) for assignment in self.assignments()}
+
+
+class Edition(Project):
+    """A student edition as a project: enough of one for what students do."""
+
+    @property
+    def solutions(self) -> Path:
+        """There are none. Raises InstructorsOnly."""
+        raise InstructorsOnly(
+            "This is a student edition, without solutions/. Building, collecting and grading are "
+            "done in the project that it was made from."
+        )
+
+    @property
+    def config(self) -> Path:
+        """There is none. Raises InstructorsOnly."""
+        return self.solutions
+
+    @property
+    def fresh(self) -> Path:
+        """The exercises as they were received, which `autograder reset` restores."""
+        return self.root / KEPT / "exercises"
+
+    def assignments(self) -> list[str]:
+        """The names of all assignments, in order."""
+        return sorted({path.parent.name for path in self.fresh.glob("*/*.ipynb")})
+
+    def notebook(self, assignment: str) -> str:
+        """The name of an assignment's notebook, without its ending."""
+        return sorted((self.fresh / assignment).glob("*.ipynb"))[0].stem
+
+
+def fresh_exercise(project: Project, path: Path) -> bytes | None:
+    """The fresh copy of an exercise that a student edition keeps, or None in other projects."""
+    try:
+        return (project.root / KEPT / path.relative_to(project.root)).read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 @dataclass(frozen=True)
@@ -123,6 +168,16 @@ class Classroom:
         return self.root / "earlier"
 
     @property
+    def reports(self) -> Path:
+        """Pages and tables about the class, for the instructor."""
+        return self.root / "reports"
+
+    @property
+    def explanations(self) -> Path:
+        """Pages for appeals: <student>/<assignment>/<exercise>.html."""
+        return self.root / "explanations"
+
+    @property
     def exports(self) -> Path:
         """Marks in the shapes that learning platforms import."""
         return self.root / "exports"
@@ -138,15 +193,13 @@ def find_project(start: Path | None = None) -> Project:
 
     Raises NoProject.
     """
-    from autograder.grading.placing import as_edition  # which needs this module
-
     start = (start or Path.cwd()).resolve()
     installed = Path(autograder.__file__).resolve().parents[1]
     for folder in (start, *start.parents, installed):
         if (folder / "nbgrader_config.py").is_file() and (folder / "solutions").is_dir():
             return Project(folder)
-        if edition := as_edition(folder):
-            return edition
+        if (folder / LIST).is_file():
+            return Edition(folder)
     raise NoProject(
         f"There is no Many Heads project in {start} or above it (a folder with "
         "nbgrader_config.py and solutions/). Go to the project's folder and try again."

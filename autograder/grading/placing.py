@@ -13,12 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.grading.gradebook import UnusableGradebook
-from autograder.grading.places import Project
+from autograder.grading.places import KEPT, LIST, Project
 from autograder.grading.records import write_atomically
 
-KEPT = ".student-edition"
-LIST = f"{KEPT}/files.json"
 FORMAT = 1
 NAME = "many-heads"  # the folder in a zip
 
@@ -55,7 +52,7 @@ def with_list(files: Mapping[str, bytes]) -> dict[str, bytes]:
 def check_folder(project: Project, folder: Path) -> None:
     """See whether an edition may be written to a folder. Raises UnusableFolder, OSError."""
     place = folder.resolve()
-    if place == project.root.resolve() or project.root.resolve() in place.parents:
+    if _is_inside(project, folder):
         raise UnusableFolder(
             f"{folder} lies inside the project. Choose a folder outside of it, such as "
             "../many-heads-students."
@@ -182,13 +179,36 @@ def _hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def check_zip(project: Project, path: Path) -> None:
+    """See whether an edition may be written to a zip. Raises UnusableFolder, OSError."""
+    if _is_inside(project, path):
+        raise UnusableFolder(
+            f"{path} lies inside the project. Choose a place outside of it, such as "
+            "../many-heads-students.zip."
+        )
+    if path.exists() and not _holds_edition(path):
+        raise UnusableFolder(
+            f"{path} is there, and is no zip of a student edition. Choose another name."
+        )
+
+
+def _is_inside(project: Project, path: Path) -> bool:
+    return path.resolve().is_relative_to(project.root.resolve())
+
+
+def _holds_edition(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return f"{NAME}/{LIST}" in archive.namelist()
+    except zipfile.BadZipFile:
+        return False
+
+
 def write_zip(path: Path, files: Mapping[str, bytes]) -> None:
     """Write an edition as a zip with one folder in it; the same files make the same bytes.
 
-    Raises UnusableFolder, OSError.
+    Replaces what is there: `check_zip` says whether it may. Raises OSError.
     """
-    if path.exists() and not zipfile.is_zipfile(path):
-        raise UnusableFolder(f"{path} is there, and no zip. Choose another name.")
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in sorted(with_list(files).items()):
@@ -197,46 +217,3 @@ def write_zip(path: Path, files: Mapping[str, bytes]) -> None:
             about.external_attr = 0o100644 << 16
             archive.writestr(about, content)
     write_atomically(path, data.getvalue())
-
-
-class InstructorsOnly(UnusableGradebook):
-    """What was asked for needs `solutions/`, which a student edition does not have."""
-
-
-class Edition(Project):
-    """A student edition as a project: enough of one for what students do."""
-
-    @property
-    def solutions(self) -> Path:
-        """There are none. Raises InstructorsOnly."""
-        raise InstructorsOnly(
-            "This is a student edition, without solutions/. Building and grading are done in the "
-            "project that it was made from."
-        )
-
-    @property
-    def config(self) -> Path:
-        """There is none. Raises InstructorsOnly."""
-        return self.solutions
-
-    def assignments(self) -> list[str]:
-        """The names of all assignments, in order."""
-        fresh = self.root / KEPT / "exercises"
-        return sorted(folder.name for folder in fresh.iterdir()) if fresh.is_dir() else []
-
-    def notebook(self, assignment: str) -> str:
-        """The name of an assignment's notebook, without its ending."""
-        return sorted((self.root / KEPT / "exercises" / assignment).glob("*.ipynb"))[0].stem
-
-
-def as_edition(folder: Path) -> Edition | None:
-    """The student edition that a folder holds, or None."""
-    return Edition(folder) if (folder / LIST).is_file() else None
-
-
-def fresh_exercise(project: Project, path: Path) -> bytes | None:
-    """The fresh copy of an exercise that a student edition keeps, or None in other projects."""
-    try:
-        return (project.root / KEPT / path.relative_to(project.root)).read_bytes()
-    except FileNotFoundError:
-        return None

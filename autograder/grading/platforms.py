@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.grading.gradebook import opened
+from autograder.grading.final_marks import Mark, final_marks, what_to_know
+from autograder.grading.identifying import numbers_seen
 from autograder.grading.marks import safe_cell
 from autograder.grading.places import Classroom, Project
-from autograder.grading.records import path_of, read, write_atomically
+from autograder.grading.records import write_atomically
 from autograder.grading.roster import Person, Roster, read_roster, same_name, squashed
-from autograder.grading.submissions import folders, read_submission
 
+# Columns by which a platform finds a student: they stay as the roster has them.
 KEYS = {"id", "identifier", "id number", "username", "email address", "sis user id", "sis login id"}
 OWN = ("feedback",)  # columns whose words are the instructor's, and are imported again
 POINTS_POSSIBLE = "    Points Possible"  # as Canvas writes it
@@ -26,20 +27,6 @@ OF_CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 
 class NothingToExport(ValueError):
     """There are no marks. The message says where they would come from."""
-
-
-@dataclass(frozen=True)
-class Score:
-    """Nbgrader's final score of a submission: marks by hand and late penalties are in it.
-
-    points: None while it has not been graded. waiting: for marks by hand. stale: whether it has
-    been handed in again since.
-    """
-
-    student: str
-    points: float | None
-    waiting: bool = False
-    stale: bool = False
 
 
 @dataclass
@@ -57,12 +44,24 @@ class _Class:
     roster: Roster
     people: tuple[Person, ...]
     maxima: Mapping[str, float]
-    scores: Mapping[tuple[str, str], Score]
+    marks: Mapping[tuple[str, str], Mark]
 
     def cell(self, person: Person, assignment: str) -> str:
         """The points of somebody: 0 for nothing handed in, empty for not graded yet."""
-        score = self.scores.get((same_name(person.id), assignment), Score(person.id, 0.0))
-        return "" if score.points is None else number(score.points)
+        mark = self.marks.get((same_name(person.id), assignment), Mark(person.id, 0.0))
+        return "" if mark.points is None else number(mark.points)
+
+    def safe(self, header: Sequence[str], cells: Sequence[str]) -> Iterator[str]:
+        """The cells, with what a spreadsheet would take for a formula neutralised.
+
+        Without a roster an id is the name of a folder, which a student may have chosen.
+        """
+        keys = KEYS if self.roster.people else ()
+        for title, cell in zip(header, cells, strict=False):
+            name = title.strip().casefold()
+            formula = cell.lstrip()[:1] in ("=", "+", "-", "@") and cell.strip() != "-"
+            kept = name in keys or name.startswith(OWN) or not formula
+            yield cell if kept else safe_cell(cell.lstrip())
 
 
 def export(
@@ -75,31 +74,36 @@ def export(
     """Write the marks of assignments, all that were handed in by default, for a platform.
 
     platform: "moodle" or "canvas".
-    worksheet: the platform's own export, to be filled in; the classroom's roster by default.
+    worksheet: the platform's own export, to be filled in; the classroom's roster by default,
+    unless it is the grading worksheet of another assignment.
     Raises NothingToExport, UnusableRoster, UnusableGradebook, OSError.
     """
     done = Exported()
     path = worksheet or classroom.roster
     roster = read_roster(path) if worksheet or path.is_file() else Roster()
     wanted = [*(assignments or project.assignments())]
-    scores = _scores(project, classroom, wanted)
-    chosen = [name for name in wanted if any(name == assignment for _, assignment in scores)]
+    marks = final_marks(project, classroom, wanted)
+    chosen = [name for name in wanted if any(name == assignment for _, assignment in marks)]
     if not chosen:
         raise NothingToExport(
             f"There are no marks in {classroom.root} for {', '.join(wanted)}. "
             "Collect and grade first."
         )
+    nobodys = [name for name in assignments if name not in chosen]
+    if nobodys:
+        done.notes.append(f"Handed in by nobody, and so in no file: {', '.join(nobodys)}.")
     maxima = {name: sum(points for _, points in project.exercises_of(name)) for name in chosen}
-    people = _people(roster, scores, done)
-    graded = _Class(roster, people, maxima, scores)
-    _say_what_is_missing(scores, done)
+    people = _people(roster, marks, done)
+    graded = _Class(roster, people, maxima, marks)
+    done.notes += what_to_know(marks)
     if platform == "canvas":
         _write(classroom.exports / "canvas.csv", _canvas(graded, done), done)
         return done
     _write(classroom.exports / "moodle-gradebook.csv", _moodle_gradebook(graded), done)
     if roster.platform == "moodle" and len(chosen) == 1:
-        path = classroom.exports / f"moodle-worksheet-{chosen[0]}.csv"
-        _write(path, _moodle_worksheet(graded, chosen[0], done), done)
+        if _fits(classroom, roster, chosen[0], path, done, named=worksheet is not None):
+            path = classroom.exports / f"moodle-worksheet-{chosen[0]}.csv"
+            _write(path, _moodle_worksheet(graded, chosen[0], done), done)
     elif roster.platform == "moodle":
         done.notes.append(
             "A grading worksheet is of one assignment: name one to have it filled in."
@@ -107,45 +111,14 @@ def export(
     return done
 
 
-def _scores(
-    project: Project, classroom: Classroom, assignments: Sequence[str]
-) -> dict[tuple[str, str], Score]:
-    scores = {
-        (same_name(student), assignment): Score(student, None)
-        for student, assignment in folders(classroom)
-        if assignment in assignments
-    }
-    if not classroom.gradebook.is_file():
-        return scores
-    with opened(classroom.db_url) as gradebook:
-        for assignment in {each.name for each in gradebook.assignments} & {*assignments}:
-            for submission in gradebook.assignment_submissions(assignment):
-                student = submission.student_id
-                record = read(path_of(classroom.verdicts, student, assignment))
-                if record is None:  # begun, and never finished
-                    continue
-                points = max(0.0, submission.score - submission.late_submission_penalty)
-                waiting = bool(submission.needs_manual_grade)
-                stale = _hash(project, classroom, student, assignment) != record.submission
-                score = Score(student, float(points), waiting, stale)
-                scores[same_name(student), assignment] = score
-    return scores
-
-
-def _hash(project: Project, classroom: Classroom, student: str, assignment: str) -> str:
-    try:
-        return read_submission(project, classroom, student, assignment).hash
-    except OSError:
-        return ""
-
-
 def _people(
-    roster: Roster, scores: Mapping[tuple[str, str], Score], done: Exported
+    roster: Roster, marks: Mapping[tuple[str, str], Mark], done: Exported
 ) -> tuple[Person, ...]:
     """Everybody who gets a row: of the roster, else everybody who handed in something."""
-    students = {score.student for score in scores.values()}
+    students = {mark.student for mark in marks.values()}
     if not roster.people:
-        return tuple(Person(name, name) for name in sorted(students))
+        one_each = {same_name(name): name for name in sorted(students, reverse=True)}
+        return tuple(Person(name, name) for name in sorted(one_each.values()))
     listed = {same_name(person.id) for person in roster.people}
     strangers = sorted(name for name in students if same_name(name) not in listed)
     if strangers and len(strangers) == len(students):
@@ -158,27 +131,51 @@ def _people(
     return roster.people
 
 
-def _say_what_is_missing(scores: Mapping[tuple[str, str], Score], done: Exported) -> None:
-    kinds = (
-        ("Handed in and not graded, left empty: {}. Grade, and export again.", "points"),
-        ("Waiting for marks by hand in nbgrader's formgrader: {}.", "waiting"),
-        ("Handed in again since these marks were made: {}. Grade, and export again.", "stale"),
-    )
-    for sentence, kind in kinds:
-        concerned = [
-            f"{score.student} ({assignment})"
-            for (_, assignment), score in sorted(scores.items(), key=lambda each: each[0])
-            if (score.points is None if kind == "points" else getattr(score, kind))
-        ]
-        if concerned:
-            done.notes.append(sentence.format(", ".join(concerned)))
+def _fits(
+    classroom: Classroom,
+    sheet: Roster,
+    assignment: str,
+    path: Path,
+    done: Exported,
+    *,
+    named: bool,
+) -> bool:
+    """Whether a grading worksheet can be filled in, as far as one can tell.
+
+    It has participant numbers of one assignment, and a column for grades only where Moodle lets
+    grades be changed in it. named: whether it was given for this assignment.
+    """
+    if "grade" not in [title.strip().casefold() for title in sheet.header]:
+        done.notes.append(
+            f"{path.name} has no column Grade, so no grading worksheet was written: allow in "
+            "Moodle that grades are changed in it, and download it again."
+        )
+        return False
+    seen = numbers_seen(classroom, assignment)
+    if seen & {person.moodle for person in sheet.people}:
+        return True
+    if named and not seen:
+        return True
+    other = f"{path.name} has other participant numbers than what was collected for {assignment}"
+    ask = f"Name the worksheet of {assignment} with --worksheet."
+    if named:
+        done.notes.append(f"{other}: is it the worksheet of another assignment?")
+    elif seen:
+        done.notes.append(f"{other}, so no grading worksheet was written. {ask}")
+    else:
+        done.notes.append(
+            f"The grading worksheet is {path.name}, filled in. Moodle numbers students anew for "
+            f"each assignment, so if it is another's: {ask[0].lower()}{ask[1:]}"
+        )
+    return named or not seen
 
 
 def _canvas(graded: _Class, done: Exported) -> Iterator[Sequence[str]]:
     """Canvas's gradebook: the columns about the student as Canvas has them, and the marks."""
     roster = graded.roster
     ours = roster.platform == "canvas"
-    at = [title.strip() for title in roster.header].index("Section") + 1 if ours else 0
+    titles_of_theirs = [title.strip().casefold() for title in roster.header]
+    at = titles_of_theirs.index("section") + 1 if ours else 0
     header = [*roster.header[:at]] if ours else [*OF_CANVAS]
     titles, points = [], []
     for assignment, maximum in graded.maxima.items():
@@ -201,7 +198,7 @@ def _canvas(graded: _Class, done: Exported) -> Iterator[Sequence[str]]:
         if not ours:
             cells = [person.name or person.id, person.canvas, "", person.id, ""]
         marks = [graded.cell(person, assignment) for assignment in graded.maxima]
-        yield [*_safe(header, cells), *marks]
+        yield [*graded.safe(header, cells), *marks]
 
 
 def _column(titles: Sequence[str], assignment: str) -> int | None:
@@ -216,23 +213,19 @@ def _moodle_gradebook(graded: _Class) -> Iterator[Sequence[str]]:
     yield [*header, *graded.maxima]
     for person in graded.people:
         marks = [graded.cell(person, assignment) for assignment in graded.maxima]
-        yield [*_safe(header, [person.name, person.id, person.email]), *marks]
+        yield [*graded.safe(header, [person.name, person.id, person.email]), *marks]
 
 
 def _moodle_worksheet(graded: _Class, assignment: str, done: Exported) -> Iterator[Sequence[str]]:
     """The grading worksheet with its grades filled in, and everything else as it was."""
     header = graded.roster.header
     names = [title.strip().casefold() for title in header]
-    if "grade" not in names:
-        done.notes.append("The worksheet has no column Grade: allow that grades are changed in it.")
-        yield header
-        return
     at = names.index("grade")
     maximum = names.index("maximum grade") if "maximum grade" in names else None
     yield header
     compared = maximum is None
     for person in graded.people:
-        cells = [*_safe(header, person.cells)]
+        cells = [*graded.safe(header, person.cells)]
         cells[at] = graded.cell(person, assignment)
         if maximum is not None and not compared:
             _compare(assignment, cells[maximum], graded.maxima[assignment], "Moodle", done)
@@ -250,15 +243,6 @@ def _compare(assignment: str, theirs: str, ours: float, platform: str, done: Exp
             f"{assignment} has {number(ours)} points here, and {theirs or 'none'} on {platform}. "
             f"Marks are written as they are here: set the maximum on {platform} to {number(ours)}."
         )
-
-
-def _safe(header: Sequence[str], cells: Sequence[str]) -> Iterator[str]:
-    """The cells, with what a spreadsheet would take for a formula neutralised."""
-    for title, cell in zip(header, cells, strict=False):
-        name = title.strip().casefold()
-        formula = cell.lstrip()[:1] in ("=", "+", "-", "@") and cell.strip() != "-"
-        kept = name in KEYS or name.startswith(OWN) or not formula
-        yield cell if kept else safe_cell(cell.lstrip())
 
 
 def number(points: float) -> str:

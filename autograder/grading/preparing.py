@@ -12,10 +12,11 @@ from nbgrader.utils import is_grade, is_solution
 from autograder import exercises
 from autograder.declaring import Exercise
 from autograder.exercises import UnknownExercise
+from autograder.grading.defining import completed_later, defines
 from autograder.grading.driving import CodeCell, Limits
-from autograder.grading.repairing import CHECK, Known, defines, repair
+from autograder.grading.repairing import CHECK, Known, repair
 from autograder.grading.sandbox import Allowance
-from autograder.grading.working_out import Task
+from autograder.grading.working_out import Piece, Task
 
 
 def prepare(nb: NotebookNode, known: Sequence[Known]) -> tuple[str, list[str]]:
@@ -57,13 +58,26 @@ def label_of(cell: NotebookNode) -> str:
 def task_of(nb: NotebookNode, seed: int, limits: Limits, allowance: Allowance | None) -> Task:
     """What there is to run and judge in a repaired notebook. Raises UnknownExercise."""
     code = code_cells(nb)
+    pieces = tuple(exercise_of(c).name if is_check(c) else CodeCell(c.source) for c in code)
     return Task(
-        tuple(exercise_of(c).name if is_check(c) else CodeCell(c.source) for c in code),
+        pieces,
         tuple("" if is_check(c) else label_of(c) for c in code),
         seed,
         limits,
         allowance,
+        _again(pieces),
     )
+
+
+def _again(pieces: Sequence[Piece]) -> tuple[str, ...]:
+    """The exercises that are not all there when their check is reached.
+
+    In JupyterLab cells are run in any order, and run again: a check may have passed that stands
+    above the function, or above a helper of it.
+    """
+    checks = [(piece, at) for at, piece in enumerate(pieces) if isinstance(piece, str)]
+    sources = [piece.source if isinstance(piece, CodeCell) else None for piece in pieces]
+    return tuple(completed_later(sources, checks))
 
 
 def _other_assignment(nb: NotebookNode, known: Sequence[Known]) -> str:

@@ -22,7 +22,10 @@ PENDING = ".pending"
 
 @dataclass(frozen=True)
 class Row:
-    """The mark of one exercise, as it is kept."""
+    """The mark of one exercise, as it is kept.
+
+    mend_first, stopped, reached: as in a `Verdict`; older records do not have them.
+    """
 
     exercise: str
     points: float
@@ -32,6 +35,9 @@ class Row:
     score: float
     note: str
     message: str
+    mend_first: str = ""
+    stopped: str = ""
+    reached: bool = True
 
     @staticmethod
     def of(mark: Mark) -> "Row":
@@ -46,6 +52,9 @@ class Row:
             score=verdict.score,
             note=mark.note,
             message=verdict.message,
+            mend_first=verdict.mend_first,
+            stopped=verdict.stopped,
+            reached=verdict.reached,
         )
 
 
@@ -58,6 +67,7 @@ class Record:
     seed: what the inputs were made from; the same seed makes the same inputs, for appeals.
     graded: when, in ISO format.
     repairs: what was mended before it could be graded.
+    problem: why nothing in it could be graded, in words for the student, or "".
     """
 
     student: str
@@ -69,6 +79,7 @@ class Record:
     graded: str
     rows: tuple[Row, ...]
     repairs: tuple[str, ...] = ()
+    problem: str = ""
 
 
 def path_of(verdicts: Path, student: str, assignment: str) -> Path:

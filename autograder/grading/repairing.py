@@ -2,12 +2,11 @@
 
 nbgrader finds cells by labels in their metadata and stops at the first label that is not as
 it left it. Here every labelled cell that the gradebook knows gets its label back, so that
-what nbgrader does next always finds what it expects.
+what nbgrader does next always finds what it expects. A student's code is never thrown away:
+where a locked cell was changed, it is run beside what was released.
 """
 
 import ast
-import functools
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,9 @@ from typing import Any
 import nbformat
 from nbformat.notebooknode import NotebookNode
 from nbgrader.api import Gradebook
+
+from autograder.grading.defining import LONG, defines
+from autograder.observing import unwarned
 
 CHECK = "check-"
 SCHEMA = 3
@@ -73,17 +75,25 @@ def known_cells(gradebook: Gradebook, notebook: str, assignment: str) -> list[Kn
 def repair(notebook: NotebookNode, known: Sequence[Known]) -> list[str]:
     """Label every known cell once, put back those that are gone; what was done, in sentences."""
     notes: list[str] = []
-    places = _labelled(notebook, {cell.name for cell in known})
+    places, others = _labelled(notebook, known)
     for cell in known:
         if cell.name not in places:
             found = _lookalike(notebook, cell, places)
             if found is not None:
                 places[cell.name] = found
                 notes.append(f"The cell {cell.name} had lost its label, which was put back.")
-    for cell in notebook.cells:
-        cell.metadata.pop("nbgrader", None)
+            elif cell.name in others and not _is_defined(notebook, cell):
+                places[cell.name] = others[cell.name]
+    for each in notebook.cells:
+        each.metadata.pop("nbgrader", None)
     for cell in known:
         if cell.name in places:
+            if _is_changed(places[cell.name], cell):
+                places[cell.name] = _released_beside(notebook, cell, places[cell.name])
+                notes.append(
+                    f"The cell {cell.name} is locked and differed from the released one: both "
+                    "were run."
+                )
             _label(places[cell.name], cell)
     before: NotebookNode | None = None
     for cell in known:
@@ -95,15 +105,23 @@ def repair(notebook: NotebookNode, known: Sequence[Known]) -> list[str]:
     return notes
 
 
-def _labelled(notebook: NotebookNode, names: set[str]) -> dict[str, NotebookNode]:
-    """The cell that bears each name; of copies the last one, which has the last word."""
-    places = {}
+def _labelled(
+    notebook: NotebookNode, known: Sequence[Known]
+) -> tuple[dict[str, NotebookNode], dict[str, NotebookNode]]:
+    """The cell that bears each name and is of its type, and that of another type.
+
+    Of copies the last one, which has the last word. Who keeps an old try as a raw or a Markdown
+    cell does not want it run.
+    """
+    types = {cell.name: cell.cell_type for cell in known}
+    places: dict[str, NotebookNode] = {}
+    others: dict[str, NotebookNode] = {}
     for cell in notebook.cells:
         label = cell.metadata.get("nbgrader")
         name = label.get("grade_id") if isinstance(label, dict) else None
-        if isinstance(name, str) and name in names:
-            places[name] = cell
-    return places
+        if isinstance(name, str) and name in types:
+            (places if cell.cell_type == types[name] else others)[name] = cell
+    return places, others
 
 
 def _lookalike(
@@ -113,7 +131,7 @@ def _lookalike(
     for cell in reversed(notebook.cells):
         if any(cell is labelled for labelled in places.values()):
             continue
-        if known.solution and not known.grade:
+        if _is_answer(known):
             alike = cell.cell_type == "code" and defines(cell.source, known.name)
         else:
             alike = cell.source.strip() == known.source.strip() and bool(known.source.strip())
@@ -122,31 +140,47 @@ def _lookalike(
     return None
 
 
-def defines(source: str, name: str) -> bool:
-    """Whether a cell's code defines a function, class or variable of this name."""
-    if name not in source:
+def _is_answer(known: Known) -> bool:
+    return known.solution and not known.grade
+
+
+def _is_defined(notebook: NotebookNode, known: Known) -> bool:
+    """Whether code of the notebook, perhaps in the cell of another exercise, has the answer."""
+    return _is_answer(known) and any(
+        cell.cell_type == "code" and defines(cell.source, known.name) for cell in notebook.cells
+    )
+
+
+def _is_changed(cell: NotebookNode, known: Known) -> bool:
+    """Whether a locked cell has code of the student's: many editors know nothing of locks."""
+    if not known.locked or cell.cell_type != "code" or known.cell_type != "code":
         return False
-    names = _names_defined(source)
-    if names is None:
-        pattern = rf"^(async\s+def|def|class)\s+{re.escape(name)}\b"
-        return re.search(pattern, source, re.MULTILINE) is not None
-    return name in names
+    if "".join(cell.source.split()) == "".join(known.source.split()):
+        return False
+    code, released = _code(cell.source), _code(known.source)
+    return code is None or (code != "" and code != released)
 
 
-@functools.lru_cache(maxsize=64)  # every missing cell is sought in all that there are
-def _names_defined(source: str) -> frozenset[str] | None:
-    """What a cell's code defines at its top level, or None where it is not valid."""
+@unwarned()
+def _code(source: str) -> str | None:
+    """What there is to run, without comments and layout, or None where it is no plain Python."""
+    if len(source) > LONG:
+        return None
     try:
-        body = ast.parse(source).body
+        return "\n".join(map(ast.dump, ast.parse(source).body))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    names = set()
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Assign):
-            names.update(t.id for t in node.targets if isinstance(t, ast.Name))
-    return frozenset(names)
+
+
+def _released_beside(notebook: NotebookNode, known: Known, changed: NotebookNode) -> NotebookNode:
+    """Put the released cell beside the changed one, so that the student's code is run as it was.
+
+    A check is to come after all that is to be checked; anything else is what the rest builds on.
+    """
+    cell = _new_cell(known.cell_type, known.source)
+    at = _index(notebook, changed)
+    notebook.cells.insert(at + 1 if known.grade else at, cell)
+    return cell
 
 
 def _label(cell: NotebookNode, known: Known) -> None:

@@ -8,7 +8,7 @@ import contextlib
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import nbformat
@@ -19,14 +19,16 @@ from autograder import exercises
 from autograder.declaring import Exercise
 from autograder.grading.config import load
 from autograder.grading.converting import autograde
+from autograder.grading.defining import defines
 from autograder.grading.gradebook import check_gradebook, fingerprint, set_by_hand
 from autograder.grading.marking import failed, mark
 from autograder.grading.places import Classroom, Project
 from autograder.grading.preparing import code_cells, is_check, label_of, task_of
 from autograder.grading.preprocessors import KEY, Judge
 from autograder.grading.records import Record, Row
-from autograder.grading.repairing import CHECK, defines
-from autograder.grading.submissions import Submission, read_folder
+from autograder.grading.repairing import CHECK
+from autograder.grading.scores import change_since, scores_of
+from autograder.grading.submissions import Submission, read_folder, read_submission
 from autograder.grading.working_out import work
 from autograder.verdicts import Verdict
 
@@ -46,8 +48,9 @@ class Repeated:
     """What came of grading an exercise once more.
 
     place: where what was graded was found, or "". row, verdict: the new ones, or None when
-    nothing could be run. sources: the cells that define the exercise. by_hand: the points that
-    somebody gave, or None. notes: what has changed since, in sentences.
+    nothing could be run, or the assignment has no such exercise any more. sources: the cells that
+    define the exercise. by_hand: the points that somebody gave, or None. notes: what has changed
+    since, in sentences. partial_credit: whether wrong answers earn something now.
     """
 
     record: Record
@@ -59,6 +62,7 @@ class Repeated:
     sources: tuple[Source, ...] = ()
     by_hand: float | None = None
     notes: tuple[str, ...] = ()
+    partial_credit: bool = False
 
     @property
     def differences(self) -> tuple[tuple[str, str, str], ...]:
@@ -100,20 +104,34 @@ def repeat(
         if found is None:
             return Repeated(record, exercise, row, by_hand=hand)
         place, submission = found
-        notes = _changes(project, record)
+        notes = _changes(project, record, submission)
         config = load(project, copy)
         if trust:
             config.Judge.trust_submissions = True
         notebook = _sanitized(copy, config, submission)
-    fresh, verdict = _judge(config, notebook, record, row, exercise)
-    sources = tuple(_sources(notebook, exercise.name))
-    return Repeated(record, exercise, row, place, fresh, verdict, sources, hand, notes)
+    again = Repeated(record, exercise, row, place, by_hand=hand, notes=notes)
+    if not any(label_of(cell) == CHECK + exercise.name for cell in code_cells(notebook)):
+        return again
+    judge = Judge(config=config)
+    verdict = _judge(judge, notebook, record, exercise)
+    partial = judge.partial_credit
+    return replace(
+        again,
+        row=Row.of(mark(verdict, row.max_points, partial_credit=partial)),
+        verdict=verdict,
+        sources=tuple(_sources(notebook, exercise.name)),
+        partial_credit=partial,
+    )
 
 
 def find_graded(
     project: Project, classroom: Classroom, record: Record
 ) -> tuple[str, Submission] | None:
-    """What a record is about, and where it is: by its hash, among all that is kept."""
+    """What a record is about, and where it is: by its hash, among all that is kept.
+
+    A submission of which only the hand-in time is another one is the same. Raises OSError, and
+    UnusableGradebook.
+    """
     student, assignment = record.student, record.assignment
     kept = classroom.earlier / student / assignment
     places = [classroom.submitted / student / assignment]
@@ -124,6 +142,10 @@ def find_graded(
             submission = read_folder(project, classroom, folder, student, assignment)
             if submission.hash == record.submission:
                 return folder.relative_to(classroom.root).as_posix(), submission
+    score = scores_of(classroom, [assignment]).get((student, assignment))
+    if change_since(project, classroom, record, score) == "timestamp":
+        submission = read_submission(project, classroom, student, assignment)
+        return places[0].relative_to(classroom.root).as_posix(), submission
     return None
 
 
@@ -149,12 +171,18 @@ def _copied(project: Project, classroom: Classroom, record: Record) -> Iterator[
         yield copy
 
 
-def _changes(project: Project, record: Record) -> tuple[str, ...]:
-    if fingerprint(project.solutions / record.assignment) == record.solutions:
-        return ()
-    return (
-        f"The assignment in solutions/{record.assignment} has been edited since it was graded.",
-    )
+def _changes(project: Project, record: Record, submission: Submission) -> tuple[str, ...]:
+    said = []
+    if submission.hash != record.submission:
+        said.append(
+            "Only timestamp.txt, the time of handing in, has changed since it was graded; the "
+            "notebook is the same. A late penalty may be another one: grade again to have it right."
+        )
+    if fingerprint(project.solutions / record.assignment) != record.solutions:
+        said.append(
+            f"The assignment in solutions/{record.assignment} has been edited since it was graded."
+        )
+    return tuple(said)
 
 
 def _sanitized(copy: Classroom, config: Config, submission: Submission) -> NotebookNode:
@@ -166,25 +194,16 @@ def _sanitized(copy: Classroom, config: Config, submission: Submission) -> Noteb
     return nbformat.read(path / f"{submission.notebook}.ipynb", as_version=4)
 
 
-def _judge(
-    config: Config, notebook: NotebookNode, record: Record, row: Row, exercise: Exercise
-) -> tuple[Row, Verdict]:
-    judge = Judge(config=config)
+def _judge(judge: Judge, notebook: NotebookNode, record: Record, exercise: Exercise) -> Verdict:
     problem = notebook.metadata[KEY]["problem"]
     if problem:
-        verdict = failed(exercise, problem)
-    else:
-        task = task_of(notebook, record.seed, judge.limits, judge.allowance)
-        verdict = work(task).verdicts[exercise.name]
-    found = mark(verdict, row.max_points, partial_credit=judge.partial_credit)
-    return Row.of(found), verdict
+        return failed(exercise, problem)
+    task = task_of(notebook, record.seed, judge.limits, judge.allowance)
+    return work(task).verdicts[exercise.name]
 
 
 def _sources(notebook: NotebookNode, name: str) -> Iterator[Source]:
-    """The cell of an exercise, and others that define it."""
+    """The cell of an exercise, and others that define it, also behind its check."""
     for number, cell in enumerate(code_cells(notebook), 1):
-        if is_check(cell):
-            if label_of(cell) == CHECK + name:
-                return  # what comes later was not judged
-        elif label_of(cell) == name or defines(cell.source, name):
+        if not is_check(cell) and (label_of(cell) == name or defines(cell.source, name)):
             yield Source(number, cell.source)

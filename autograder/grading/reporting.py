@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,29 +14,27 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from autograder.grading.explaining import Explanation, explain
-from autograder.grading.feedback import POLICY
+from autograder.grading.looking import Look, who_needs_a_look
 from autograder.grading.marks import safe_cell
+from autograder.grading.pages import POLICY, time_said
 from autograder.grading.places import Classroom, Project
 from autograder.grading.platforms import number
 from autograder.grading.records import write_atomically
 from autograder.grading.summing_up import counted, share, summary
 from autograder.grading.surveying import Member, Survey, survey
+from autograder.grading.talking import TalkingPoints, talking_points
 from autograder.grading.tallying import (
     ExerciseTally,
-    Look,
     MistakeTally,
     declared_mistake,
     hardest,
     tally_exercises,
     tally_mistakes,
-    who_needs_a_look,
 )
 from autograder.grading.terminal import safe_text
 from autograder.verdicts import OUTCOMES
 
 TEMPLATES = Path(__file__).parent / "templates" / "report"
-FOLDER = "reports"  # in the classroom
 OVERVIEW = "index.html"
 NAME_LIMIT = 48  # characters of a name on the page; the table has all of it
 WORDS_LIMIT = 300  # characters of what was found or went wrong
@@ -72,7 +70,7 @@ class _Told:
     """A mistake, and what to say about it."""
 
     tally: MistakeTally
-    explanation: Explanation
+    talk: TalkingPoints
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ def write_reports(
 
     Raises UnusableGradebook, OSError.
     """
-    folder = classroom.root / FOLDER
+    folder = classroom.reports
     everything = [_Counted.of(found) for found in survey(project, classroom, assignments)]
     reports = []
     for counted_ in everything:
@@ -127,7 +125,7 @@ def _page(counted_: _Counted, folder: Path, overview: bool) -> str:
             report=counted_,
             found=found,
             outcomes=[each for each in OUTCOMES if each in seen or each == "correct"],
-            told=[_Told(tally, explain(tally.exercise, tally.id)) for tally in told],
+            told=[_Told(tally, talking_points(tally.exercise, tally.id)) for tally in told],
             further=[tally for tally in counted_.mistakes if id(tally) not in shown],
             unread=sum(bool(member.unreadable) for member in found.graded),
             penalties=any(member.penalty for member in found.members),
@@ -159,11 +157,10 @@ def _templates(folder: Path) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    now = datetime.now()
     made.globals.update(
         policy=POLICY,
         at_once=AT_ONCE,
-        made=f"{now.day} {now:%B %Y, %H:%M}",
+        made=time_said(datetime.now(UTC)),
         bar=_bar,
         link=lambda member: _link(folder, member),
     )

@@ -6,8 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from autograder.grading.gradebook import release
-from autograder.grading.places import Project
-from autograder.grading.placing import fresh_exercise
+from autograder.grading.places import Project, fresh_exercise
 from autograder.grading.records import write_atomically
 
 

@@ -19,6 +19,7 @@ from autograder.grading.terminal import is_plain
 
 SIZE_LIMIT = 16 * 2**20  # bytes
 NAME_LIMIT = 150  # bytes of the name of a folder
+POINTS_POSSIBLE = "points possible"  # Canvas's row with the points of each assignment
 
 
 class UnusableRoster(ValueError):
@@ -101,18 +102,26 @@ def read_roster(path: Path) -> Roster:
     if not columns.keys() & {"id", "email", "name", "first_name", "last_name", "moodle"}:
         raise UnusableRoster(
             f"{path.name} has no column `id`; it has {', '.join(rows[0])[:200]}. Name the column "
-            "with the names of the students' folders `id`."
+            "with the names of the students' folders `id`; what Canvas or Moodle exports is "
+            "understood when the platform is set to English."
         )
     points: tuple[str, ...] = ()
     people = []
     for row in rows[1:]:
-        first = row[0].strip().casefold()
-        if platform == "canvas" and (not first or first in ("points possible", "student, test")):
-            points = tuple(row) if first == "points possible" else points
-            continue  # rows of Canvas that are nobody
+        if platform == "canvas" and _is_nobody(row, header):
+            points = tuple(row) if row[0].strip().casefold() == POINTS_POSSIBLE else points
+            continue
         if person := _person(row, header, columns):
             people.append(person)
     return Roster(_unique(people, path.name), tuple(rows[0]), platform, points)
+
+
+def _is_nobody(row: Sequence[str], header: Sequence[str]) -> bool:
+    """Whether a row of Canvas's gradebook is about the columns, or of the Test Student."""
+    first, second = [cell.strip().casefold() for cell in [*row, ""][:2]]
+    if header[0] == "lastname":
+        return first == POINTS_POSSIBLE or (first, second) in (("", ""), ("student", "test"))
+    return first in ("", POINTS_POSSIBLE, "student, test")
 
 
 def _rows(path: Path) -> list[list[str]]:

@@ -3,6 +3,7 @@
 import difflib
 import re
 import sys
+from collections.abc import Iterator, Sequence
 
 from nbgrader.plugins import BasePlugin
 from nbgrader.preprocessors import AssignLatePenalties
@@ -33,10 +34,32 @@ def read_settings(project: Project) -> Config:
         why = ended(ADDRESS.sub(r"\1", in_a_sentence(error)))
         raise UnusableSettings(f"{name} cannot be used. {why} Mend it, and try again.") from error
     plugin: BasePlugin = late.plugin_inst
-    for tool in (judge, late, plugin):
-        if said := _misspelt(tool, config):
-            raise UnusableSettings(f"{name} sets {said}")
+    tools = (judge, late, plugin)
+    for said in filter(None, [_no_section(tools, config), *(_misspelt(t, config) for t in tools)]):
+        raise UnusableSettings(f"{name} sets {said}")
     return config
+
+
+def _no_section(tools: Sequence[Configurable], config: Config) -> str:
+    """A section that is nobody's, and nearly that of a tool of ours; or "".
+
+    Others stay alone: nbgrader has more sections than those that are loaded here.
+    """
+    ours = [type(tool).__name__ for tool in tools]
+    known = {each.__name__ for each in _all_below(Configurable)}
+    for section in config:
+        folded = {name.casefold(): name for name in ours}
+        close = difflib.get_close_matches(section.casefold(), folded, n=1, cutoff=0.75)
+        if section not in known and close:
+            return f"c.{section}, which nobody reads. Is it c.{folded[close[0]]}?"
+    return ""
+
+
+def _all_below(kind: type[Configurable]) -> Iterator[type[Configurable]]:
+    below: list[type[Configurable]] = kind.__subclasses__()
+    for each in below:
+        yield each
+        yield from _all_below(each)
 
 
 def _misspelt(tool: Configurable, config: Config) -> str:

@@ -13,7 +13,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -22,10 +22,25 @@ from autograder.grading.reading import SIZE_LIMIT
 
 FILES_LIMIT = 20_000  # in one source, those in zips within it included
 DEPTH_LIMIT = 16  # folders inside each other
+# Characters of one name on a path. Platforms put a student's name before that of a file, and file
+# systems take 255 characters: nothing that was really handed in comes near.
+PART_LIMIT = 1000
+PART_SHOWN = 200  # characters that are kept of a longer one
 NESTED_LIMIT = 64 * 2**20  # bytes of a zip inside a zip
 TOTAL_LIMIT = 4 * 2**30  # bytes of all notebooks and inner zips of a source
 DIRECTORY_LIMIT = 16 * 2**20  # bytes of a zip's list of contents
-NOISE = ("__MACOSX", ".DS_Store", ".ipynb_checkpoints", "Thumbs.db", "desktop.ini", "__pycache__")
+# What programs keep for themselves; .student-edition is ours, with a fresh copy of each exercise.
+NOISE = {
+    "__MACOSX",
+    ".DS_Store",
+    ".ipynb_checkpoints",
+    "Thumbs.db",
+    "desktop.ini",
+    "__pycache__",
+    ".git",
+    ".venv",
+    ".student-edition",
+}
 UTF8 = 0x800  # the flag of a zip's entry whose name is UTF-8
 ENCRYPTED = 0x1
 NO_FILE = "it is no ordinary file, but a link or a device"
@@ -55,14 +70,25 @@ class Found:
     changed: tells which of two files is newer, and nothing else: in the zips of Moodle and Canvas
     it is when the zip was made, not when something was handed in.
     refused: why it is not read, or "".
-    inner: whether it lies in a zip that lies in the source.
+    within: how many of the path's parts lead to the zip in the source that holds it; 0 for a file
+    that lies in no such zip. What follows those parts was named by whoever made the zip.
     """
 
     path: PurePosixPath
     read: Callable[[], bytes]
     changed: float = 0
     refused: str = ""
-    inner: bool = False
+    within: int = 0
+
+    @property
+    def inner(self) -> bool:
+        """Whether it lies in a zip that lies in the source."""
+        return self.within > 0
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """The parts of its path that lie outside of such a zip, the zip's own name included."""
+        return self.path.parts[: self.within or None]
 
     @property
     def is_notebook(self) -> bool:
@@ -84,6 +110,11 @@ def opened(source: Path) -> Iterator[list[Found]]:
     with contextlib.ExitStack() as stack:
         if not source.exists():
             raise UnusableSource(f"There is no file or folder {source}.")
+        if source.is_file() and source.suffix.lower() == ".ipynb":
+            raise UnusableSource(
+                f"{source.name} is one notebook, and not a folder or a zip. Put it into a folder, "
+                "under a name that says whose it is (STUDENT.ipynb), and name the folder."
+            )
         reader = _Reader()
         if source.is_dir():
             yield list(reader.in_folder(source))
@@ -179,6 +210,7 @@ class _Reader:
                 continue
             self._count()
             refused = _why_not(entry, path)
+            path = _readable(path)
             if not refused and last[entry.filename] != number:
                 refused = "the archive has this path again further on, and the last one counts"
             if not refused and path.suffix.lower() == ".ipynb":
@@ -192,7 +224,7 @@ class _Reader:
         """What is in a zip inside the source. It is opened anew for each file that is read."""
         if size > NESTED_LIMIT:
             too_large = f"the zip has {size // 2**20} MB: unpack it"
-            yield Found(path, bytes, refused=too_large, inner=True)
+            yield Found(path, bytes, refused=too_large, within=len(path.parts))
             return
         self._spend(size)
         try:
@@ -202,15 +234,18 @@ class _Reader:
             if self._bytes > TOTAL_LIMIT or self._files > FILES_LIMIT:
                 raise  # of the whole source there is too much
             why = f"the zip cannot be read ({error})"
-            yield Found(path, bytes, refused=why, inner=True)
+            yield Found(path, bytes, refused=why, within=len(path.parts))
             return
+        if not inside:
+            empty = "there is no file in the zip"
+            yield Found(path, bytes, refused=empty, within=len(path.parts))
         for entry, one in inside:
             where = path / str(one.path).lstrip("/")
             again = functools.partial(_unpacked_within, open_it, entry)
             refused = one.refused
             if where.suffix.lower() == ".zip":
                 refused = refused or "it is a zip inside a zip inside a zip: unpack it"
-            yield Found(where, again, one.changed, refused, inner=True)
+            yield Found(where, again, one.changed, refused, len(path.parts))
 
 
 def _why_not(entry: zipfile.ZipInfo, inside: PurePosixPath) -> str:
@@ -220,6 +255,8 @@ def _why_not(entry: zipfile.ZipInfo, inside: PurePosixPath) -> str:
         return "its path leads out of the archive"
     if len(inside.parts) > DEPTH_LIMIT:
         return f"it lies in more than {DEPTH_LIMIT} folders inside each other"
+    if any(len(part) > PART_LIMIT for part in inside.parts):
+        return f"a name on its path has more than {PART_LIMIT} characters: give it a shorter one"
     if kind and kind != stat.S_IFREG:
         return NO_FILE
     if entry.flag_bits & ENCRYPTED:
@@ -256,6 +293,20 @@ def _name_of(entry: zipfile.ZipInfo) -> str:
     return name.replace("\\", "/")
 
 
+def _readable(path: PurePosixPath) -> PurePosixPath:
+    """The path with what is beyond the limits left out: it is parsed, compared and printed."""
+    parts = path.parts
+    if len(parts) > DEPTH_LIMIT:
+        between = ".." if ".." in parts else "…"
+        parts = (*parts[: DEPTH_LIMIT - 2], between, parts[-1])
+    return PurePosixPath(
+        *(
+            part if len(part) <= PART_LIMIT else part[:PART_SHOWN] + "…" + part[-10:]
+            for part in parts
+        )
+    )
+
+
 def _changed(entry: zipfile.ZipInfo) -> float:
     year, month, day, hour, minute, second = entry.date_time
     return ((((year * 12 + month) * 31 + day) * 24 + hour) * 60 + minute) * 60.0 + second
@@ -269,14 +320,3 @@ def _too_large(path: PurePosixPath, size: int) -> str:
     if path.suffix.lower() != ".ipynb" or size <= SIZE_LIMIT:  # others are never read
         return ""
     return f"it has {size // 2**20} MB, too much for a notebook: have it saved without outputs"
-
-
-def common_folders(paths: Sequence[PurePosixPath]) -> int:
-    """How many folders around everything all paths share, at most all but one of each path's."""
-    folders = [path.parts[:-1] for path in paths]
-    shared = 0
-    for level in zip(*folders, strict=False):
-        if len(set(level)) > 1:
-            break
-        shared += 1
-    return min([shared, *(max(0, len(each) - 1) for each in folders)])

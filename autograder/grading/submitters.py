@@ -2,37 +2,41 @@
 
 The patterns follow the source of the platforms: mod/assign/classes/downloader.php of Moodle,
 lib/content_zipper.rb of Canvas, exchange/default/submit.py of nbgrader.
+
+A name begins with what the platform wrote and ends with what the student chose: only the prefix
+that lies furthest left is the platform's.
 """
 
 import contextlib
 import re
-from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from nbgrader.utils import parse_utc
 
-from autograder.grading.roster import squashed
-from autograder.grading.sources import Found, common_folders
+from autograder.grading.sources import Found
 
+# Each pattern's prefix is atomic, (?>…): once it fits, what stands behind it, the student's part,
+# cannot make the match move on to a second prefix.
 # nbgrader's exchange: ada+02-scaling+2026-01-31 12:00:00 UTC+something
 EXCHANGE = re.compile(
-    r"(?P<name>.+)\+(?P<assignment>[^+]+)"
-    r"\+(?P<time>\d{4}-\d\d-\d\d \d\d[:_]\d\d[:_]\d\d\S*?( [A-Za-z]\w*)?)(\+.*)?"
+    r"(?>(?P<name>.+?)\+(?P<assignment>[^+]+)"
+    r"\+(?P<time>\d{4}-\d\d-\d\d \d\d[:_]\d\d[:_]\d\d[^\s+]*( [A-Za-z]\w*)?))(\+.*)?",
+    re.DOTALL,
 )
 # Moodle: "Ada Lovelace_123456_assignsubmission_file_", as a folder or before the file's name.
 MOODLE = re.compile(
-    r"(?P<name>.+)_(?P<number>\d+)_assignsubmission_(file|onlinetext)(_(?P<file>.*))?"
+    r"(?>(?P<name>.+?)_(?P<number>[0-9]{1,18})_assignsubmission_)[a-z0-9]*_?(?P<file>.*)", re.DOTALL
 )
 # Canvas: lovelaceada_LATE_1234_56789_02-exercises-1.ipynb; the second number is the file's and
 # grows with time. Where names are hidden: anon_x7Gh2_56789_02-exercises.ipynb
 CANVAS = re.compile(
-    r"((?P<name>.+?)_(?P<late>LATE_)?(?P<number>\d+)|(LATE_)?(?P<hidden>anon_\w{5}))"
-    r"_(?P<file_number>\d+)_(?P<file>.+\.(ipynb|zip|\w{1,5}))",
-    re.IGNORECASE,
+    r"(?>((?P<late_hidden>LATE_)?(?P<hidden>anon_(?=[0-9]*[a-z])[a-z0-9]{5})"
+    r"|(?P<name>.+?)_(?P<late>LATE_)?(?P<number>[0-9]{1,18}))_(?P<file_number>[0-9]{1,18})_)"
+    r"(?P<file>.+\.\w{1,5})",
+    re.IGNORECASE | re.DOTALL,
 )
-GENERIC = {"exercises", "submitted", "submissions", "solutions", "source", "release", "many-heads"}
 NO_NAME = re.compile(r"[\W\d_]*|copy|copy of|final|untitled\d*", re.IGNORECASE)
 
 
@@ -58,80 +62,62 @@ class Submitter:
     assignment: str = ""
 
 
-def submitter_on(path: PurePosixPath) -> Submitter | None:
-    """Whose the file at a path is, where nbgrader or a platform has named it; else None."""
-    for at, part in enumerate(path.parts):
-        root = PurePosixPath(*path.parts[: at + 1])
-        if found := EXCHANGE.fullmatch(part):
-            time, what = parsed_time(found["time"].replace("_", ":")), found["assignment"]
-            return Submitter(found["name"], path.name, root, "exchange", time=time, assignment=what)
-        if found := MOODLE.fullmatch(part):
-            own = found["file"] if part == path.name and found["file"] else path.name
-            root = root.parent if part == path.name else root
-            return Submitter(found["name"], own, root, "moodle", found["number"])
-        if found := CANVAS.fullmatch(part):
-            own = found["file"] if part == path.name else path.name
-            number, serial = found["number"] or found["hidden"], int(found["file_number"])
-            name, late = found["name"] or number, "_LATE_" in f"_{part}"
-            return Submitter(name, own, root.parent, "canvas", number, serial, late)
+def on_platform(one: Found, at: int) -> Submitter | None:
+    """Whose a file is, going by one part of its path, where a platform has named that part."""
+    part, own = one.path.parts[at], one.path.name
+    is_file = at == len(one.path.parts) - 1
+    folder = PurePosixPath(*one.path.parts[: at + 1])
+    if not is_file and (found := EXCHANGE.fullmatch(part)):
+        time, what = parsed_time(found["time"].replace("_", ":")), found["assignment"]
+        return Submitter(found["name"], own, folder, "exchange", time=time, assignment=what)
+    moodle, canvas = MOODLE.fullmatch(part), CANVAS.fullmatch(part)
+    if moodle and canvas:  # the one whose prefix comes first; the other is in the student's part
+        first = moodle.end("name") < max(canvas.end("name"), canvas.end("hidden"))
+        moodle, canvas = (moodle, None) if first else (None, canvas)
+    if moodle:
+        own = (moodle["file"] if is_file else "") or own
+        root = folder.parent if is_file else folder
+        return Submitter(moodle["name"], own, root, "moodle", moodle["number"])
+    if canvas:
+        own = canvas["file"] if is_file else own
+        number, serial = canvas["number"] or canvas["hidden"], int(canvas["file_number"])
+        name, late = canvas["name"] or number, bool(canvas["late"] or canvas["late_hidden"])
+        return Submitter(name, own, folder.parent, "canvas", number, serial, late)
     return None
 
 
-def plain_submitters(
-    found: Sequence[Found], assignment: str, notebook: str, known: Set[str] = frozenset()
-) -> list[Submitter | None]:
-    """Whose each file of a plain folder or archive is: of the folder with the student's name.
+def from_file_name(path: PurePosixPath, notebook: str) -> Submitter | None:
+    """Whose a file is, going by its own name, where no folder tells."""
+    name, serial = name_in(path.name, notebook)
+    file = f"{notebook}{path.suffix}"
+    return Submitter(name, file, path.parent, serial=serial) if name else None
 
-    Folders around everything are left out of account, and so are those of the course. Where all
-    notebooks lie in one folder, their own names tell.
-    known: names that students go by, squashed.
+
+def name_in(file: str, notebook: str) -> tuple[str, int]:
+    """The student in ada.ipynb, ada_02-exercises.zip, 02-exercises (Ada Lovelace) (1).ipynb.
+
+    And the number that tells copies. The name is "" where there is none.
     """
-    notebooks = [one.path for one in found if one.is_notebook]
-    around = common_folders([_without(path, assignment) for path in notebooks])
-    flat = len(notebooks) > 1 and len({path.parent for path in notebooks}) == 1
-    flat = flat and all(path.stem.lower() != notebook.lower() for path in notebooks)
-    submitters: list[Submitter | None] = []
-    for one in found:
-        folders = [] if flat else [*_without(one.path, assignment).parts[around:-1]]
-        named = [name for name in one.path.parts[:-1] if squashed(name) in known]
-        if named and not flat:
-            folders = named
-        if folders:
-            root = PurePosixPath(*one.path.parts[: one.path.parts.index(folders[0]) + 1])
-            own, serial = _without_serial(one.path.name, notebook)
-            submitters.append(Submitter(folders[0], own, root, serial=serial))
-        else:
-            submitters.append(_from_file_name(one.path, notebook))
-    return submitters
-
-
-def _without(path: PurePosixPath, assignment: str) -> PurePosixPath:
-    """The path without folders that are no student's."""
-    names = (name for name in path.parts[:-1] if name != assignment and name.lower() not in GENERIC)
-    return PurePosixPath(*names, path.name)
-
-
-def _from_file_name(path: PurePosixPath, notebook: str) -> Submitter | None:
-    """ada.ipynb, ada_02-exercises.ipynb, 02-exercises (Ada Lovelace) (1).ipynb."""
-    again = re.search(r" ?\((\d+)\)$", path.stem)
-    stem = path.stem[: again.start()] if again else path.stem
+    stem = PurePosixPath(file).stem
+    again = re.search(r" ?\(([0-9]{1,9})\)$", stem)
+    stem = stem[: again.start()] if again else stem
     number = notebook.partition("-")[0]
     name = re.sub(re.escape(notebook), " ", stem, flags=re.IGNORECASE)
     name = re.sub(rf"^{re.escape(number)}[-_ ]|[-_ ]{re.escape(number)}$", "", name)
     name = name.strip(" -_()[].,")
-    if NO_NAME.fullmatch(name):
-        return None
-    serial = int(again[1]) if again else 0
-    return Submitter(name, f"{notebook}{path.suffix}", path.parent, serial=serial)
+    return "" if NO_NAME.fullmatch(name) else name, int(again[1]) if again else 0
 
 
 def own_name(submitter: Submitter, notebook: str) -> str:
     """The name of the file itself, without what a platform or a browser adds to tell copies."""
-    return _without_serial(submitter.file, notebook)[0]
+    return without_serial(submitter.file, notebook)[0]
 
 
-def _without_serial(file: str, notebook: str) -> tuple[str, int]:
-    found = re.fullmatch(r"(?P<stem>.+?)( ?\((?P<a>\d+)\)|-(?P<b>\d+))(\.ipynb)", file, re.I)
+def without_serial(file: str, notebook: str) -> tuple[str, int]:
+    """A file's own name, and the number by which a platform or a browser tells copies."""
+    found = re.fullmatch(
+        r"(?P<stem>.+?)( ?\((?P<a>[0-9]{1,99})\)|-(?P<b>[0-9]{1,99}))(\.ipynb)", file, re.I
+    )
     if found and found["stem"].lower() == notebook.lower():
         return f"{notebook}.ipynb", int((found["a"] or found["b"])[:9])
     return (f"{notebook}.ipynb", 0) if file.lower() == f"{notebook}.ipynb".lower() else (file, 0)

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from autograder.grading.looking import Look, concerned
 from autograder.grading.surveying import Survey
-from autograder.grading.tallying import ExerciseTally, Look, MistakeTally, concerned, hardest
+from autograder.grading.tallying import ExerciseTally, MistakeTally, hardest
 from autograder.grading.terminal import safe_text
 
 
@@ -34,7 +35,7 @@ def summary(
     if graded:
         right = sum(member.all_correct for member in found.graded)
         said.append(_right(right, graded))
-        said += _hardest(tallies) + _most_common(mistakes)
+        said += _hardest(found, tallies) + _most_common(mistakes)
     return [*said, _looks(looks)] if found.handed_in or looks else said
 
 
@@ -42,8 +43,9 @@ def _handed_in(found: Survey) -> str:
     here, graded = len(found.handed_in), len(found.graded)
     if not here:
         return "Nobody has handed in anything yet."
-    of = f" of the {len(found.members)} in the class" if found.roster else ""
-    said = f"{here}{of} handed in" + ("; all of them are graded" if graded == here else "")
+    said = f"{handed_in(found)} handed in"
+    if graded == here:
+        said += "; all of them are graded" if here > 1 else "; it is graded"
     faults = sum(bool(member.fault) and not member.graded for member in found.handed_in)
     waiting = here - graded - faults
     if graded != here:
@@ -55,6 +57,16 @@ def _handed_in(found: Survey) -> str:
     return said + (f"; {late} came late." if late else ".")
 
 
+def handed_in(found: Survey) -> str:
+    """How many handed in, of how many: whoever is not in the roster is no part of the class."""
+    if not found.roster:
+        return str(len(found.handed_in))
+    strangers = len(found.strangers)
+    said = f"{len(found.handed_in) - strangers} of the {len(found.listed)} in the class"
+    are = "who is" if strangers == 1 else "who are"
+    return f"{said}, and {strangers} {are} not in the roster," if strangers else said
+
+
 def _right(right: int, graded: int) -> str:
     if right == graded:
         return "Everything is right." if graded == 1 else "All of them have everything right."
@@ -64,15 +76,16 @@ def _right(right: int, graded: int) -> str:
     return f"{right} of {graded} ({share(right, graded)}) {has} everything right."
 
 
-def _hardest(tallies: Sequence[ExerciseTally]) -> list[str]:
-    found = hardest(tallies)
-    if found is None or len(tallies) < 2:
+def _hardest(found: Survey, tallies: Sequence[ExerciseTally]) -> list[str]:
+    hard = hardest(tallies)
+    if hard is None or len(tallies) < 2:
         return []
-    after = any(tally.follows for tally in tallies)
-    but = " (not counting those who must first mend an earlier exercise)" if after else ""
-    do = "does" if found.own == 1 else "do"
+    aside = ["those who must first mend an earlier exercise"] * any(t.follows for t in tallies)
+    aside += ["hand-ins that could not be read"] * any(who.unreadable for who in found.graded)
+    but = f" (not counting {', and '.join(aside)})" if aside else ""
+    do = "does" if hard.own == 1 else "do"
     return [
-        f"The hardest exercise was {found.name}: {found.own} of {found.graded} {do} not have it "
+        f"The hardest exercise was {hard.name}: {hard.own} of {hard.graded} {do} not have it "
         f"right yet{but}."
     ]
 
@@ -96,8 +109,11 @@ def _looks(looks: Sequence[Look]) -> str:
     strays = sum(member is None for look in looks for member, _ in look.about)
     if not number and not strays:
         return "Nobody needs a look."
+    if not number:
+        if strays == 1:
+            return "1 file or folder needs a look: it lies where nobody grades it."
+        return f"{strays} files or folders need a look: they lie where nobody grades them."
     reasons = [f"{look.why[:1].lower()}{look.why[1:]} ({len(look.about)})" for look in looks]
-    more = f", and {counted(len(reasons) - 3, 'more reason')}" if len(reasons) > 3 else ""
-    who = counted(number, "student") if number else f"{strays} misplaced"
-    needs = "needs" if (number or strays) == 1 else "need"
-    return f"{who} {needs} a look: {', '.join(reasons[:3])}{more}."
+    more = f"; and {counted(len(reasons) - 3, 'more reason')}" if len(reasons) > 3 else ""
+    needs = "needs" if number == 1 else "need"
+    return f"{counted(number, 'student')} {needs} a look: {'; '.join(reasons[:3])}{more}."

@@ -4,29 +4,20 @@ Points follow the same rules as `marks.csv`: those of the record, and where some
 hand, that score. Scores and penalties of the whole assignment are nbgrader's.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nbgrader.api import MissingEntry
-
 from autograder import exercises
 from autograder.exercises import UnknownExercise
-from autograder.grading.gradebook import check_gradebook, opened, set_by_hand
-from autograder.grading.marks import read_faults
+from autograder.grading.gradebook import check_gradebook, set_by_hand
+from autograder.grading.marks import Fault, read_faults
 from autograder.grading.places import Classroom, Project
 from autograder.grading.records import Record, Row, read_all
 from autograder.grading.repairing import CHECK
 from autograder.grading.roster import Roster, UnusableRoster, read_roster, same_name
-from autograder.grading.submissions import Unmatched, folders, read_submission, unmatched
-
-# What `marking` writes of an exercise that was never judged, and why.
-NOT_THERE = "When its check was reached, the notebook had nothing named "
-NOT_JUDGED = re.compile(
-    rf"(?:\w+ was not judged: |{NOT_THERE}\w+: its cell did not finish, )(.*)", re.DOTALL
-)
-FOLLOWS = re.compile(r"^Mend (\w+) first: ", re.MULTILINE)
+from autograder.grading.scores import Change, Score, change_since, scores_of
+from autograder.grading.submissions import Unmatched, folders, unmatched
 
 
 @dataclass(frozen=True)
@@ -36,6 +27,7 @@ class Found:
     points: as in marks.csv. by_hand: whether somebody set them.
     follows: the earlier exercise that it calls and that is to be mended first, or "".
     stopped: why it was never judged ("it ran for more than 30 seconds and was stopped"), or "".
+    reached: whether the notebook came as far as this exercise.
     told: what the student was told, the whole message.
     """
 
@@ -49,6 +41,7 @@ class Found:
     by_hand: bool = False
     follows: str = ""
     stopped: str = ""
+    reached: bool = True
 
     @property
     def correct(self) -> bool:
@@ -69,7 +62,7 @@ class Member:
     rows: one for each exercise, () when nothing is graded.
     unreadable: why there was nothing that could be graded, in words for the student, or "".
     fault: why it was not graded, a fault of the machine, or "".
-    stale: whether it was handed in again since it was graded.
+    change: what has become of the hand-in since it was graded, or "".
     waiting: whether nbgrader waits for marks by hand. late: whether it came after the deadline.
     penalty: points taken off for that, by nbgrader. final: nbgrader's score with it, or None.
     feedback: the student's feedback page, or None.
@@ -82,7 +75,7 @@ class Member:
     rows: tuple[Found, ...] = ()
     unreadable: str = ""
     fault: str = ""
-    stale: bool = False
+    change: Change = ""
     waiting: bool = False
     late: bool = False
     penalty: float = 0.0
@@ -133,32 +126,36 @@ class Survey:
         return [member for member in self.members if member.graded]
 
     @property
+    def listed(self) -> list[Member]:
+        """Whoever is in the roster; everybody, when there is none."""
+        return [member for member in self.members if member.listed]
+
+    @property
+    def strangers(self) -> list[Member]:
+        """Whoever handed in and is not in the roster."""
+        return [member for member in self.members if not member.listed]
+
+    @property
     def max_points(self) -> float:
         """The points of the whole assignment."""
         return sum(points for _, points in self.exercises)
 
 
-@dataclass(frozen=True)
-class _Score:
-    """What nbgrader's gradebook has of a submission."""
-
-    final: float
-    penalty: float
-    late: bool
-    waiting: bool
-
-
 def survey(project: Project, classroom: Classroom, assignments: Sequence[str]) -> list[Survey]:
     """What is known of these assignments, one survey each. Raises UnusableGradebook, OSError."""
     check_gradebook(classroom.gradebook)
-    there = classroom.gradebook.is_file()
-    by_hand = set_by_hand(classroom.db_url) if there else {}
-    scores = _scores(classroom.db_url, assignments) if there else {}
+    by_hand = set_by_hand(classroom.db_url) if classroom.gradebook.is_file() else {}
+    scores = scores_of(classroom, assignments)
+    known = _Known(
+        tuple(read_all(classroom.verdicts)),
+        tuple(read_faults(classroom.verdicts)),
+        tuple(folders(classroom)),
+    )
     roster, note = _roster(classroom)
     strays = tuple(unmatched(classroom, project.assignments()))
     made = []
     for assignment in assignments:
-        members = _Members(project, classroom, assignment, by_hand, scores).of(roster)
+        members = _Members(project, classroom, assignment, known, by_hand, scores).of(roster)
         made.append(
             Survey(
                 assignment,
@@ -179,23 +176,13 @@ def _roster(classroom: Classroom) -> tuple[Roster, str]:
         return Roster(), str(unusable)
 
 
-def _scores(db_url: str, assignments: Sequence[str]) -> dict[tuple[str, str], _Score]:
-    found = {}
-    with opened(db_url) as gradebook:
-        for assignment in assignments:
-            try:
-                gradebook.find_assignment(assignment)
-            except MissingEntry:
-                continue
-            for submission in gradebook.assignment_submissions(assignment):
-                penalty = float(submission.late_submission_penalty)
-                found[submission.student_id, assignment] = _Score(
-                    final=max(0.0, float(submission.score) - penalty),
-                    penalty=penalty,
-                    late=submission.total_seconds_late > 0 or penalty > 0,
-                    waiting=bool(submission.needs_manual_grade),
-                )
-    return found
+@dataclass(frozen=True)
+class _Known:
+    """What a classroom has of all assignments, read once."""
+
+    records: tuple[Record, ...]
+    faults: tuple[Fault, ...]
+    folders: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -203,22 +190,23 @@ class _Members:
     project: Project
     classroom: Classroom
     assignment: str
+    known: _Known
     by_hand: Mapping[tuple[str, str, str], float]
-    scores: Mapping[tuple[str, str], _Score]
+    scores: Mapping[tuple[str, str], Score]
 
     def of(self, roster: Roster) -> Iterator[Member]:
         """Everybody, by the name under which they are shown."""
         records = {
             record.student: record
-            for record in read_all(self.classroom.verdicts)
+            for record in self.known.records
             if record.assignment == self.assignment
         }
         faults = {
             fault.student: fault.why
-            for fault in read_faults(self.classroom.verdicts)
+            for fault in self.known.faults
             if fault.assignment == self.assignment
         }
-        here = {who for who, what in folders(self.classroom) if what == self.assignment}
+        here = {who for who, what in self.known.folders if what == self.assignment}
         people = {same_name(person.id): person for person in roster.people}
         members = []
         for student in here | records.keys() | faults.keys():
@@ -234,18 +222,19 @@ class _Members:
         if record is None:
             return Member(student, name, listed=listed)
         rows = tuple(self._found(record, row) for row in record.rows)
-        score = self.scores.get((student, self.assignment), _Score(0.0, 0.0, False, False))
+        score = self.scores.get((student, self.assignment))
+        counts = score or Score(0.0)
         page = self.classroom.feedback / student / self.assignment / f"{record.notebook}.html"
         return Member(
             student,
             name,
             rows=rows,
-            unreadable=_unreadable(rows),
-            stale=self._stale(record),
-            waiting=score.waiting,
-            late=score.late,
-            penalty=score.penalty,
-            final=score.final if (student, self.assignment) in self.scores else None,
+            unreadable=record.problem,
+            change=change_since(self.project, self.classroom, record, score),
+            waiting=counts.waiting,
+            late=counts.late,
+            penalty=counts.penalty,
+            final=score.final if score else None,
             feedback=page if page.is_file() else None,
             listed=listed,
         )
@@ -253,7 +242,6 @@ class _Members:
     def _found(self, record: Record, row: Row) -> Found:
         score = self.by_hand.get((record.student, record.assignment, CHECK + row.exercise))
         by_hand = score is not None and score != row.points
-        stopped = NOT_JUDGED.match(row.note)
         return Found(
             row.exercise,
             float(score) if score is not None and by_hand else row.points,
@@ -264,42 +252,21 @@ class _Members:
             row.message,
             by_hand,
             _follows(record, row),
-            stopped.group(1).rstrip(".") if stopped else "",
+            row.stopped,
+            row.reached,
         )
-
-    def _stale(self, record: Record) -> bool:
-        try:
-            now = read_submission(self.project, self.classroom, record.student, record.assignment)
-        except OSError:  # not there any more, or not readable just now
-            return False
-        return now.hash != record.submission
 
 
 def _follows(record: Record, row: Row) -> str:
     """The earlier exercise that is to be mended first, as far as one can tell.
 
-    A message also holds words of the student's, so what it says must fit the other rows. What is
-    not allowed in an earlier exercise is found again in all that are built from it.
+    What is not allowed in an earlier exercise is found again in all that are built from it.
     """
+    if row.outcome != "not allowed":
+        return row.mend_first
     try:
         uses = exercises.find(row.exercise).uses
     except UnknownExercise:
         return ""
     outcomes = {other.exercise: other.outcome for other in record.rows}
-    if row.outcome == "not allowed":
-        return next((name for name in uses if outcomes.get(name) == row.outcome), "")
-    said = FOLLOWS.search(row.message)
-    earlier = said.group(1) if said and row.outcome != "correct" else ""
-    return earlier if earlier in uses and outcomes.get(earlier, "correct") != "correct" else ""
-
-
-def _unreadable(rows: Sequence[Found]) -> str:
-    """Why a whole hand-in could not be graded: the same for every exercise, and nothing judged."""
-    reasons = {row.note for row in rows}
-    if len(reasons) != 1 or any(row.outcome != "error" or row.mistake for row in rows):
-        return ""
-    (reason,) = reasons
-    # The message of what was never judged has a headline and the reason, and no advice.
-    bare = all(" ".join(row.told.split()) == f"{row.exercise}: error {row.note}" for row in rows)
-    explained = reason.startswith(NOT_THERE) or any(row.stopped for row in rows)
-    return reason if bare and not explained else ""
+    return next((name for name in uses if outcomes.get(name) == row.outcome), "")

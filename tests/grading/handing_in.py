@@ -39,3 +39,8 @@ def folder_of(root: Path, files: Files) -> Path:
 
 def states(done: Collection) -> dict[str, str]:
     return {one.student: one.state for one in done.collected}
+
+
+def of_moodle(name: str, number: int, file: str = "01-exercises.ipynb") -> str:
+    """The path of a file in what Moodle downloads."""
+    return f"{name}_{number}_assignsubmission_file_/{file}"

@@ -1,5 +1,6 @@
 """Classes for tests of the report: what grading leaves, made quickly."""
 
+import json
 import pkgutil
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,15 +12,15 @@ from autograder import judge
 from autograder.exercises import find
 from autograder.expecting import mistakes_of
 from autograder.grading.gradebook import fill
+from autograder.grading.looking import who_needs_a_look
 from autograder.grading.marking import mark
 from autograder.grading.records import Record, Row, complete, write_pending
 from autograder.grading.reporting import write_reports
 from autograder.grading.submissions import read_submission
 from autograder.grading.surveying import Survey, survey
-from autograder.grading.tallying import who_needs_a_look
 from autograder.verdicts import Verdict
 from tests.grading.conftest import School
-from tests.grading.notebooks import FULL, ONE, solved
+from tests.grading.notebooks import FULL, ONE, label, solved
 
 STUB = "stub"
 
@@ -92,3 +93,12 @@ def fill_gradebook(school: School, points: dict[str, dict[str, float]], **more: 
                 row.auto_score = scores.get(row.name.removeprefix("check-"), 0)
                 row.needs_manual_grade = False
         gradebook.db.commit()
+
+
+def remove_exercise(school: School, exercise: str) -> None:
+    """Take the cells of an exercise of lesson 01 out of solutions/."""
+    (path,) = (school.project.solutions / ONE).glob("*.ipynb")
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    gone = (exercise, f"check-{exercise}")
+    notebook["cells"] = [cell for cell in notebook["cells"] if label(cell) not in gone]
+    path.write_text(json.dumps(notebook), encoding="utf-8")

@@ -264,7 +264,7 @@ def test_partial_credit_is_an_option(new_school):
 def test_a_fault_of_ours_is_nobodys_zero(new_school, monkeypatch):
     new_school.hand_in("ada", solved())
     with monkeypatch.context() as patch:
-        patch.setattr("autograder.grading.working_out._here", threading.local())
+        patch.setattr("autograder.grading.sandbox._here", threading.local())
         patch.setattr("autograder.grading.sandbox.environment", lambda *_: {"PYTHONHOME": "/no"})
         (result,) = new_school.grade().values()
     assert "does not start" in result.fault

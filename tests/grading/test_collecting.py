@@ -6,8 +6,9 @@ from click.testing import CliRunner
 
 from autograder.cli import main
 from autograder.grading.locking import AlreadyGrading
+from autograder.grading.sources import UnusableSource
 from autograder.grading.submissions import read_submission
-from tests.grading.handing_in import folder_of, states, work, zipped
+from tests.grading.handing_in import folder_of, of_moodle, states, work, zipped
 from tests.grading.notebooks import ONE, START
 
 NAME = "01-exercises.ipynb"
@@ -109,6 +110,20 @@ def test_plain_folders_and_archives(take, kept, tmp_path, files):
     assert set(states(done).values()) == {"unchanged"}
 
 
+@pytest.mark.parametrize("root", ["", "hand-ins/", f"x/{ONE}/"])
+@pytest.mark.parametrize("roster", ["", "id,name\nada,Ada\nbo,Bo\n"])
+def test_zips_named_after_students(take, kept, tmp_path, root, roster):
+    files = {
+        f"{root}ada.zip": zipped({f"many-heads/exercises/{ONE}/{NAME}": work("ada")}),
+        f"{root}bo_01-exercises.zip": zipped({NAME: work("old"), "data.csv": "1,2"}),
+        f"{root}bo_01-exercises (1).zip": zipped({NAME: work("bo")}),
+    }
+    for source in (files, folder_of(tmp_path / "plain", files)):
+        done = take(source, roster=roster)
+        assert kept() == {"ada": {NAME: "ada"}, "bo": {NAME: "bo"}}
+        assert not done.troubled
+
+
 def test_the_only_student_of_an_archive(take, kept):
     take({f"submitted/ada/{ONE}/01-exercises.ipynb": work("ada")})
     assert kept() == {"ada": {NAME: "ada"}}
@@ -171,12 +186,23 @@ def test_two_students_of_one_name_keep_their_folders(take, kept):
 
 
 def test_names_that_one_file_system_cannot_tell_apart(take, kept):
+    take({"Ada/01-exercises.ipynb": work("before")})
     done = take({"Ada/01-exercises.ipynb": work("1"), "ada/01-exercises.ipynb": work("2")})
-    assert [*kept()] == ["Ada"]
-    assert [one.path for one in done.ignored] == ["ada/01-exercises.ipynb"]
-    assert "rename one of them" in done.ignored[0].why
+    assert kept() == {"Ada": {NAME: "before"}}
+    assert [one.path for one in done.ignored] == [f"{name}/{NAME}" for name in ("Ada", "ada")]
+    assert all("rename one of them" in one.why for one in done.ignored)
+    assert done.troubled
     take({"ada/01-exercises.ipynb": work("later")})
     assert kept() == {"Ada": {NAME: "later"}}
+
+
+def test_the_folder_of_a_name_is_that_of_the_same_name(take, kept):
+    done = take({f"{name}/{NAME}": work(name) for name in (" ada ", "ada.", "ada", ".ada")})
+    assert kept() == {"ada": {NAME: "ada"}}
+    assert {one.path for one in done.ignored} == {
+        f"{name}/{NAME}" for name in (" ada ", "ada.", ".ada")
+    }
+    assert done.troubled
 
 
 def test_a_roster_says_who_it_is_and_who_is_missing(take, kept, new_school):
@@ -213,6 +239,134 @@ def test_a_roster_says_who_it_is_and_who_is_missing(take, kept, new_school):
     )
     assert "cy3" in kept()  # the roster is used again
     assert [person.id for person in done.missing] == ["em1", "em2"]
+
+
+CLASS = "id,name\nps,Pierre Serre\nada,Ada Lovelace\n"
+
+
+def test_two_numbers_are_never_one_student_of_the_roster(take, kept):
+    files = {of_moodle("Ada Lovelace", number): work(str(number)) for number in (11, 22)}
+    done = take(files, roster=CLASS)
+    assert kept() == {}
+    assert [(one.path, one.trouble) for one in done.ignored] == [(path, True) for path in files]
+    assert done.ignored[0].why.startswith(
+        "2 students of Moodle (11, 22) would share the folder ada"
+    )
+    done = take(files, roster="id,name,moodle\nada,Ada Lovelace,22\n")
+    assert kept() == {"ada": {NAME: "22"}}
+    assert [one.path for one in done.ignored] == [of_moodle("Ada Lovelace", 11)]
+    assert done.troubled
+
+
+def test_nor_in_two_downloads_one_after_the_other(take, kept):
+    first, second = (of_moodle("Ada Lovelace", number) for number in (11, 22))
+    take({first: work("first")}, roster=CLASS)
+    done = take({second: work("second")})
+    assert kept() == {"ada": {NAME: "first"}}
+    assert [one.path for one in done.ignored] == [second]
+    assert states(take({first: work("again")})) == {"ada": "replaced"}
+    take({second: work("second")}, roster="id,name,moodle\nada,Ada Lovelace,22\n")
+    assert kept() == {"ada": {NAME: "second"}}  # for now it is known whose it is
+
+
+def test_whose_work_was_refused_is_listed_also_without_a_notebook(take):
+    files = {of_moodle("Ada Lovelace", number, "essay.pdf"): "%PDF" for number in (11, 22)}
+    done = take(files, roster=CLASS)
+    assert {one.path for one in done.ignored if one.trouble} == {*files}
+
+
+def test_two_assignments_may_share_a_number(take, kept):
+    take({of_moodle("Ada Lovelace", 5): work("ada")}, roster=CLASS)
+    take({of_moodle("Pierre Serre", 5, "00-exercises.ipynb"): work("pierre")}, START)
+    take({of_moodle("Ada Lovelace", 6, "00-exercises.ipynb"): work("ada")}, START)
+    assert kept() == {"ada": {NAME: "ada"}}
+    assert {who: [*files.values()] for who, files in kept(START).items()} == {
+        "ps": ["pierre"],
+        "ada": ["ada"],
+    }
+
+
+def test_a_first_name_is_not_taken_for_the_name_of_a_group(take, kept):
+    done = take(
+        {
+            of_moodle("Jean-Pierre Serre", 5): work("jean-pierre"),
+            of_moodle("Pierre Serre", 6): work("pierre"),
+        },
+        roster=CLASS,
+    )
+    assert kept() == {"Jean-Pierre Serre": {NAME: "jean-pierre"}, "ps": {NAME: "pierre"}}
+    remarks = {one.student: one.remark for one in done.collected}
+    assert remarks == {"Jean-Pierre Serre": "not in the roster", "ps": ""}
+
+
+def test_a_name_of_which_a_part_was_left_out_is_spoken_of(take, kept):
+    done = take({of_moodle("Group A-Pierre Serre", 5): work("pierre")}, roster=CLASS)
+    assert kept() == {"ps": {NAME: "pierre"}}
+    assert done.collected[0].remark == "taken for Pierre Serre, without 'Group A-'"
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ("Ada Lovelace/x.ipynb", "Lovelace Ada/x.ipynb"),
+        ("Ada/x.ipynb", "ada/x.ipynb"),
+        ("monday/ada/x.ipynb", "tuesday/ada/x.ipynb"),
+    ],
+)
+def test_folders_that_seem_to_be_one_students_are_nobodys(take, kept, paths):
+    take({"ada/x.ipynb": work("before")}, roster=CLASS)
+    done = take({path: work(path) for path in paths})
+    assert kept() == {"ada": {"x.ipynb": "before"}}
+    assert [one.path for one in done.ignored] == [*paths]
+    assert done.ignored[0].why.startswith(f"it and {paths[1]} both seem to be ada's")
+    assert done.troubled
+
+
+def test_a_folder_keeps_its_case_whatever_the_roster_says(take, kept, new_school):
+    take({"Ada/01-exercises.ipynb": work("1")})
+    done = take({"ada/01-exercises.ipynb": work("2")}, roster=CLASS)
+    assert kept() == {"Ada": {NAME: "2"}}
+    assert states(done) == {"Ada": "replaced"}
+    new_school.hand_in("ada", work("3"))
+    done = take({"pierre serre/01-exercises.ipynb": work("p")})
+    assert done.notes[0].startswith("Ada and ada are one student everywhere else")
+
+
+@pytest.mark.parametrize(
+    "inside", [{}, {".ipynb_checkpoints/01-exercises-checkpoint.ipynb": "x"}, {"__MACOSX/x": "x"}]
+)
+def test_an_empty_zip_is_somebodys_hand_in(take, kept, tmp_path, inside):
+    files = {of_moodle("Ada L", 5, "work.zip"): zipped(inside)}
+    for source in (files, folder_of(tmp_path / "unpacked", files)):
+        done = take(source)
+        assert states(done) == {"Ada L": "no notebook"}
+        assert done.troubled
+    assert kept()["Ada L"]["not-collected.txt"] == (
+        f"What was handed in (work.zip) could not be read: there is no file in the zip. "
+        f"Hand in {NAME}."
+    )
+
+
+def test_a_whole_edition_is_collected_from(take, kept, tmp_path):
+    exercise = f"exercises/{ONE}/{NAME}"
+    files: dict[str, bytes | str] = {
+        f"ada/many-heads/{exercise}": work("ada"),
+        f"ada/many-heads/.student-edition/{exercise}": work("fresh"),
+        f"ada/many-heads/.venv/lib/{NAME}": work("installed"),
+        "bo/many-heads/README.md": "# Many Heads",
+    }
+    for source in (files, folder_of(tmp_path / "unpacked", files)):
+        done = take(source)
+        assert kept() == {"ada": {NAME: "ada"}}
+        assert [(one.student, one.remark) for one in done.collected] == [("ada", "")]
+        assert not done.troubled
+
+
+def test_one_notebook_is_no_source(take, tmp_path):
+    path = tmp_path / "ada_01-exercises.ipynb"
+    path.write_bytes(work("ada"))
+    with pytest.raises(UnusableSource, match=r"is one notebook, .* Put it into a folder"):
+        take(path)
 
 
 def test_a_folder_from_before_the_roster_is_spoken_of(take):
@@ -309,17 +463,19 @@ def test_two_programs_do_not_meet(take, new_school):
 def test_the_command(new_school, monkeypatch, tmp_path):
     monkeypatch.chdir(new_school.project.root)
     source = tmp_path / "x.zip"
-    source.write_bytes(zipped({"ada/01-exercises.ipynb": work("a"), "bo/notes.txt": "\x1b"}))
+    source.write_bytes(zipped({"ada/01-exercises.ipynb": work("a"), "bo/n\x1b[2Jotes.txt": "x"}))
     (tmp_path / "r.csv").write_text("id,name\nada,Ada\nbo,Bo Bold\n")
 
     def run(*arguments: str):
-        return CliRunner().invoke(main, ["collect", *arguments], catch_exceptions=False)
+        # With colour, or else the runner would take out what steers a terminal.
+        arguments = ("collect", *arguments)
+        return CliRunner().invoke(main, arguments, catch_exceptions=False, color=True)
 
     done = run(str(source), "1", "--roster", str(tmp_path / "r.csv"))
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines() == [
         f"ada  {ONE}  new",
-        "bo/notes.txt  ignored: it is no notebook",
+        r"bo/n\x1b[2Jotes.txt  ignored: it is no notebook",
         f"bo (Bo Bold)  {ONE}  not handed in",
         f"{ONE}: 1 new, 1 not handed in.",
     ]
@@ -330,3 +486,50 @@ def test_the_command(new_school, monkeypatch, tmp_path):
     assert run(str(tmp_path / "none"), ONE).exit_code == 2
     assert run(str(source), ONE, "--roster", str(tmp_path / "no.csv")).exit_code == 2
     assert run(str(source), "no-such").exit_code == 2
+    odd = run(str(tmp_path / "n\x1b[2Jone"), ONE)
+    assert odd.exit_code == 2
+    assert "\x1b" not in odd.stderr
+
+
+def test_what_two_owners_claim_is_told_and_overwrites_nothing(new_school, monkeypatch, tmp_path):
+    monkeypatch.chdir(new_school.project.root)
+    (tmp_path / "r.csv").write_text(CLASS)
+    roster = ("--roster", str(tmp_path / "r.csv"))
+    source = tmp_path / "x.zip"
+
+    def run(files, *options: str):
+        source.write_bytes(zipped(files))
+        return CliRunner().invoke(main, ["collect", str(source), ONE, *options])
+
+    folder, packed = (
+        {f"ada/{NAME}": work("folder")},
+        {"Ada Lovelace.zip": zipped({NAME: work("z")})},
+    )
+    assert run(folder, *roster).exit_code == 0
+    done = run({f"ada/{NAME}": work("later"), **packed})
+    assert done.exit_code == 1
+    assert f"ada/{NAME}  NOT COLLECTED  it and Ada Lovelace.zip/{NAME} both seem" in done.stdout
+    kept = new_school.classroom.submitted / "ada" / ONE / NAME
+    assert kept.read_bytes() == work("folder")
+    assert not new_school.classroom.earlier.exists()
+
+
+def test_what_was_ignored_is_told_reason_by_reason(new_school, monkeypatch, tmp_path):
+    monkeypatch.chdir(new_school.project.root)
+    inbound = {f"s{n}+{ONE}+2026-01-31 10:00:00 UTC/{NAME}": work(str(n)) for n in range(6)}
+    other = {f"s{n}+{START}+2026-01-31 10:00:00 UTC/00-exercises.ipynb": "x" for n in range(40)}
+    notes = {f"s{n}+{ONE}+2026-01-31 10:00:00 UTC/notes.txt": "x" for n in range(6)}
+    source = folder_of(tmp_path / "inbound", {**inbound, **other, **notes})
+    done = CliRunner().invoke(main, ["collect", str(source), ONE], catch_exceptions=False)
+    lines = done.stdout.splitlines()
+    assert done.exit_code == 0, done.output
+    assert f"… and 35 more files  ignored: it is for {START}" in lines
+    assert sum(line.endswith("ignored: it is no notebook") for line in lines) == 6
+    assert "that are no notebooks" not in done.stdout
+    many = {
+        of_moodle(f"s{n}", n, f"v{v}/{NAME}"): work(str(v)) for n in range(20) for v in range(3)
+    }
+    (tmp_path / "many.zip").write_bytes(zipped(many))
+    done = CliRunner().invoke(main, ["collect", str(tmp_path / "many.zip"), ONE])
+    assert done.stdout.count("  ignored: ") == 30
+    assert "… and 10 more files, ignored for other reasons." in done.stdout.splitlines()

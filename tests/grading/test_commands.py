@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import datetime
 
 import pytest
 from click.testing import CliRunner, Result
@@ -23,7 +24,8 @@ def command(new_school, monkeypatch):
     monkeypatch.chdir(new_school.project.root)
 
     def run(*arguments: str) -> Result:
-        return CliRunner().invoke(main, arguments, catch_exceptions=False)
+        # With colour, or else the runner would take out what steers a terminal.
+        return CliRunner().invoke(main, arguments, catch_exceptions=False, color=True)
 
     return run
 
@@ -54,6 +56,33 @@ def test_points_given_by_hand_count_on_the_line(command, new_school):
     (line,) = command("grade", "--jobs", "1").stdout.splitlines()[:1]
     assert line.startswith(f"bo  {ONE}  2.5/7  softmax: wrong values (overflow); ")
     assert line.endswith("(unchanged)  (with points given by hand)")
+
+
+def test_a_late_penalty_is_on_the_line_and_in_the_json(command, new_school, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (new_school.project.root / "per_day.py").write_text(
+        "from nbgrader.plugins import BasePlugin\n\n"
+        "class PerDay(BasePlugin):\n"
+        "    def late_submission_penalty(self, student_id, score, total_seconds_late):\n"
+        "        return 1.25 * (total_seconds_late // 86400)\n"
+    )
+    with new_school.project.config.open("a") as config:
+        config.write("\nc.AssignLatePenalties.plugin_class = 'per_day.PerDay'\n")
+    for student, day in (("ada", "03"), ("bo", "02"), ("cy", "01")):
+        notebook = solved(softmax=OVERFLOWING) if student == "bo" else solved()
+        folder = new_school.hand_in(student, notebook)
+        (folder / "timestamp.txt").write_text(f"2026-01-{day} 12:00:00 UTC")
+    command("grade", "--jobs", "1")
+    with Gradebook(new_school.classroom.db_url) as gradebook:
+        gradebook.update_or_create_assignment(ONE, duedate=datetime(2026, 1, 1, 12))
+    lines = command("grade", "--jobs", "1", "--regrade").stdout.splitlines()
+    said = f"ada  {ONE}  4.5/7 after a late penalty of 2.5  all correct"
+    assert lines[0] == said
+    assert lines[1].startswith(f"bo  {ONE}  0/7 after a late penalty of 1  softmax: wrong values")
+    assert lines[2] == f"cy  {ONE}  7/7  all correct"
+    assert command("grade", "--jobs", "1").stdout.startswith(f"{said}  (unchanged)\n")
+    ada, *_ = json.loads(command("grade", "--json").stdout)
+    assert (ada["points"], ada["penalty"], ada["final"]) == (7, 2.5, 4.5)
 
 
 def test_what_lies_in_the_wrong_place_gets_a_row_with_a_reason(command, new_school):
@@ -165,20 +194,70 @@ def test_an_unknown_assignment_is_answered_with_those_that_are_close(command, na
     assert ONE in done.stderr
 
 
-def test_wrong_usage(command, tmp_path, monkeypatch):
+def test_wrong_usage(command):
     assert command("grade", "--no-such-option").exit_code == 2
     assert command("reset").exit_code == 2
 
 
 @pytest.mark.parametrize(
-    "words", [["report"], ["feedback"], ["export", "canvas"], ["explain", "ada", "softmax"]]
+    "words",
+    [["grade"], ["report"], ["feedback"], ["export", "canvas"], ["explain", "ada", "softmax"]],
 )
-def test_a_classroom_that_is_not_there_is_not_made(command, tmp_path, words):
+def test_a_classroom_that_is_not_there_is_not_made(command, tmp_path, monkeypatch, words):
     typo = tmp_path / "clasroom"
     done = command(*words, "--classroom", str(typo))
     assert done.exit_code == 2
-    assert f"There is no folder {typo}" in done.stderr
+    assert f"There is no folder {typo}. Which" in done.stderr
+    monkeypatch.setenv("MANY_HEADS_CLASSROOM", str(typo))
+    done = command(*words)
+    assert done.exit_code == 2
+    assert f"There is no folder {typo} (MANY_HEADS_CLASSROOM names it)" in done.stderr
     assert not typo.exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["collect", ".", "1"],
+        ["grade"],
+        ["report"],
+        ["feedback"],
+        ["export", "canvas"],
+        ["explain", "ada", "softmax"],
+    ],
+)
+def test_a_student_edition_has_no_class(tmp_path, monkeypatch, words):
+    fresh = tmp_path / ".student-edition" / "exercises" / ONE
+    fresh.mkdir(parents=True)
+    (fresh / "01-exercises.ipynb").write_text(json.dumps(released()))
+    (fresh.parents[1] / "files.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, words, catch_exceptions=False)
+    assert done.exit_code in (1, 2)
+    assert "This is a student edition" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [".student-edition"]
+
+
+@pytest.mark.parametrize("words", [["reset", "1"], ["collect", "x.zip", "01"]])
+def test_a_number_that_two_assignments_have_is_asked_about(command, new_school, words):
+    shutil.copytree(new_school.project.solutions / ONE, new_school.project.solutions / "01-bonus")
+    done = command(*words)
+    assert done.exit_code == 2
+    assert f"{words[-1]} may be 01-bonus or {ONE}: type the whole name." in done.stderr
+
+
+def test_the_whole_name_is_one_assignment_also_where_it_is_a_number(command, new_school):
+    (new_school.project.solutions / ONE).rename(new_school.project.solutions / "01")
+    shutil.copytree(new_school.project.solutions / "01", new_school.project.solutions / "01-bonus")
+    assert command("collect", "x.zip", "01").stderr == "Error: There is no file or folder x.zip.\n"
+
+
+def test_a_project_without_solutions_is_spoken_of(command, new_school):
+    shutil.rmtree(new_school.project.solutions)
+    new_school.project.solutions.mkdir()
+    done = command("grade", "1")
+    assert done.exit_code == 2
+    assert "There are no assignments in " in done.stderr
 
 
 def test_json_is_all_there_is_on_stdout(command, new_school):

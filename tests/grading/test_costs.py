@@ -8,9 +8,9 @@ import pytest
 from nbconvert.filters import markdown2html
 
 from autograder.grading.bounding import MARKDOWN_LIMIT, TAGS_LIMIT, Room
+from autograder.grading.defining import completed_later, defines
 from autograder.grading.outputs import clean_html, clean_markdown, clean_outputs
 from autograder.grading.reading import CODE_LIMIT, LEFT_OUT, Unreadable, read_notebook
-from autograder.grading.repairing import defines
 
 # Short texts that parsers take very long for, each repeated until it is a megabyte.
 MARKDOWN = [
@@ -111,9 +111,22 @@ SOURCES = {
     "negated": "-" * 90_000 + "softmax",
     "compared": "softmax<" * 10_000 + "1",
     "null": "softmax\0def softmax(): pass",
+    "assigned": "\n".join(f"a{n} = b{n} + softmax" for n in range(5000)),
+    "defined": "\n".join(f"def a{n}(x): return b{n} + softmax(x)" for n in range(2500)),
+    "magics": "%x\n" + "softmax = !b\n" * 7000,
+    "blanks": "%x\n" + " " * 90_000 + "softmax",
 }
 
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_sources_that_break_parsers_are_only_sources(kind):
     in_time(lambda: defines(SOURCES[kind], "softmax"))
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("size", [2**20, 15_000, 150])
+def test_reading_what_cells_define_takes_no_time(kind, size):
+    """Large cells and many small ones, as much code as a notebook may have."""
+    cells = [SOURCES[kind][:size]] * min(1900, CODE_LIMIT // min(size, len(SOURCES[kind])))
+    names = [("softmax", 1), ("attention", 2), ("self_attention", 3)] * 2
+    in_time(lambda: completed_later(cells, names))

@@ -73,6 +73,27 @@ def test_a_plot_becomes_a_picture():
     assert "image/png" in shown.outputs[-1]["data"]
 
 
+WINDOWS = ["", " widget", " qt", " tk", " notebook", " no-such-one"]
+
+
+@pytest.mark.parametrize("magic", [f"%matplotlib{kind}" for kind in WINDOWS])
+def test_plots_that_ask_for_a_window_become_pictures(magic):
+    first, shown, on = run(
+        f"{magic}\nhere = 1",
+        "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nhere",
+        "%pylab qt\nplt.plot([1, 2])",
+        cell=120,
+    )
+    assert "Error" not in str(first.outputs)
+    assert "image/png" in shown.outputs[0]["data"]
+    assert "image/png" in on.outputs[-1]["data"]
+
+
+def test_a_module_that_a_cell_writes_can_be_imported():
+    runs = run("%%writefile own.py\nx = 3", "import own\nprint(own.x)")
+    assert text(runs[1]) == "3\n"
+
+
 def test_a_function_is_observed_where_its_check_stands():
     runs = run(SETUP, CHECK, "softmax = len", CHECK, "del softmax", CHECK)
     assert outcome(runs[1]) == "correct"

@@ -110,6 +110,8 @@ BESIDES = {
     "no-such-package": "!pip install no-such-package-for-certain\n"
     "import no_such_package_for_certain",
     "own-module": "%%writefile helper.py\nx = 1",
+    "window": "%matplotlib qt\n" + RIGHT["softmax"],
+    "widget": "%matplotlib widget\n" + RIGHT["softmax"],
     "await": "import asyncio\nawait asyncio.sleep(0)\nasync def f(): return 1\nawait f()",
     "widgets": "import ipywidgets\nfrom ipywidgets import interact\n"
     "interact(lambda x: x, x=(0, 3))",
@@ -177,7 +179,18 @@ def test_honest_work_earns_its_marks(results, rows_of, student):
 
 
 WORKS = ["magics", "cell-magics", "bash", "pip", "await", "widgets", "progress", "plots", "threads"]
-WORKS += ["processes", "loader", "temporary", "who-am-i", "help", "compared", "html", "defaults"]
+WORKS += [
+    "window",
+    "widget",
+    "processes",
+    "loader",
+    "temporary",
+    "who-am-i",
+    "help",
+    "compared",
+    "html",
+    "defaults",
+]
 
 
 def test_what_works_on_a_desk_works_while_it_is_graded(results, school):

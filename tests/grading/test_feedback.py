@@ -5,6 +5,7 @@ import itertools
 import pkgutil
 import re
 import shutil
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from autograder.exercises import find
 from autograder.grading.converting import ConversionFault
 from autograder.grading.feedback import write_feedback
 from autograder.grading.keeping import SaveRecord
+from autograder.grading.marks import Fault, keep_fault
+from autograder.grading.pages import time_said
 from autograder.grading.records import path_of, read
 from tests.grading.notebooks import (
     HARMLESS,
@@ -130,7 +133,8 @@ def test_a_page_has_a_title_a_language_and_headings_in_order(written):
     for student in ("ada", "bo", "dee"):
         page = tree_of(written[0][student])
         assert page.html["lang"] == "en"
-        assert page.title.text == f"Feedback on {ONE}"
+        assert page.h1.text == f"Feedback on {ONE}"
+        assert page.title.text == f"Feedback on {ONE}: {student}"
         levels = [int(tag.name[1]) for tag in page.find_all(HEADINGS)]
         assert levels[:2] == [1, 2]
         assert levels.count(1) == 1
@@ -202,6 +206,34 @@ def test_whoever_has_no_page_is_told_of(written):
     assert "0 of 7 points" in text
 
 
+def test_what_could_not_be_read_is_told_in_one_sentence(written):
+    page = tree_of(written[0]["dee"])
+    assert not page("table")
+    assert [heading.text for heading in page(HEADINGS)] == [f"Feedback on {ONE}", "Summary"]
+    assert words(page.main.text) == (
+        "Summary 0 of 7 points. This could not be graded. The file is empty. Hand in the notebook "
+        "itself."
+    )
+
+
+def test_exercises_are_reached_by_heading(written):
+    headings = [words(tag.text) for tag in tree_of(written[0]["ada"])("h3")]
+    for name in ("dot_product_scores", "softmax", "attention", "self_attention"):
+        at = headings.index(f"Your answer {name}")
+        assert headings.index(f"Verdict on {name}") > at
+
+
+def test_heads_of_tables_say_what_they_are_heads_of(written):
+    heads = tree_of(written[0]["bo"])("th")
+    assert {head["scope"] for head in heads} == {"row", "col"}
+
+
+def test_times_are_the_same_on_every_page(written):
+    record = read(path_of(written[1].classroom.verdicts, "ada", ONE))
+    assert record is not None
+    assert f"graded on {time_said(record.graded)}." in words(tree_of(written[0]["ada"]).text)
+
+
 def test_doing_it_again_changes_nothing_but_what_has_changed(written):
     pages, school = written
     before = {
@@ -261,6 +293,13 @@ def test_the_command_says_where_the_pages_are(tmp_path):
     page = school.classroom.feedback / "ada" / ONE / "01-exercises.html"
     assert done.stdout == f"ada  {ONE}  {page}\n"
     assert len(page.read_bytes()) < 100_000
+    school.hand_in("ada", solved(softmax=WRONG_AXIS))
+    again = school.run("autograder", "feedback", "1")
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == (
+        f"ada  {ONE}  {page}  (handed in again since it was graded: run `autograder grade`, and "
+        "then `autograder feedback` again)\n"
+    )
 
 
 def test_feedback_says_why_something_was_not_graded(new_school, monkeypatch):
@@ -289,3 +328,51 @@ def test_names_of_cells_lead_nowhere_else(written):
     page = tree_of(written[0]["ada"])
     assert len(page.find_all(id="summary")) == 1
     assert page.find(id="summary").text == "Summary"
+
+
+def test_a_fault_beside_marks_from_before_is_told(new_school):
+    new_school.hand_in("ada", solved())
+    new_school.grade()
+    fault = Fault("ada", ONE, "No space left on device", (("softmax", 2.0),))
+    keep_fault(new_school.classroom.verdicts, fault)
+    (page,) = write_feedback(new_school.project, new_school.classroom, [ONE])
+    assert "7 of 7 points" in words(tree_of(page).text)
+    assert page.fault
+    assert page.why == (
+        "not graded again: No space left on device. The page has the marks from before"
+    )
+
+
+def test_a_graded_notebook_that_is_missing_is_said_so(new_school):
+    new_school.hand_in("ada", solved())
+    new_school.grade()
+    shutil.rmtree(new_school.classroom.autograded)
+    (page,) = write_feedback(new_school.project, new_school.classroom, [ONE])
+    assert (page.path, page.fault) == (None, True)
+    assert page.why.startswith(
+        "the graded notebook is missing in autograded/: run `autograder grad"
+    )
+    assert "--regrade" in page.why
+
+
+def test_a_timestamp_that_was_added_is_not_another_submission(new_school):
+    folder = new_school.hand_in("ada", solved())
+    new_school.grade()
+    (folder / "timestamp.txt").write_text("2026-01-01 12:00:00 UTC")
+    (page,) = write_feedback(new_school.project, new_school.classroom, [ONE])
+    assert page.path
+    assert "hand-in time has changed" in page.why
+    assert "handed in again" not in page.why
+
+
+def test_a_late_penalty_is_on_the_page(new_school):
+    with new_school.project.config.open("a") as config:
+        config.write("\nc.LateSubmissionPlugin.penalty_method = 'zero'\n")
+    folder = new_school.hand_in("ada", solved(softmax=WRONG_AXIS))
+    (folder / "timestamp.txt").write_text("2026-01-03 12:00:00 UTC")
+    new_school.grade()
+    with Gradebook(new_school.classroom.db_url) as gradebook:
+        gradebook.update_or_create_assignment(ONE, duedate=datetime(2026, 1, 1))
+    new_school.grade(regrade=True)
+    (page,) = write_feedback(new_school.project, new_school.classroom, [ONE])
+    assert "0 of 7 points. A late penalty of 1 has been taken off." in words(tree_of(page).text)

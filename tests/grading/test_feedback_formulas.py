@@ -185,6 +185,17 @@ def test_many_beginnings_without_an_end_take_no_time(text):
         assert time.process_time() - before < 20  # some took minutes
 
 
+def test_heads_of_tables_have_a_scope():
+    page = shown("| a | |\n|--|:-:|\n| $x$ | d |")
+    assert [(head.text, head["scope"]) for head in page("th")] == [("a", "col")]
+    table = (
+        "<table><thead><tr><th>a</th></tr></thead><tbody><tr><th>0</th><td>1</td></tr></tbody>"
+        "<tfoot><tr><th scope='row'>all</th></tr></tfoot></table>"
+    )
+    tree: Any = BeautifulSoup(clean_body(formulas_in_html(table, same)), "html.parser")
+    assert [head["scope"] for head in tree("th")] == ["col", "row", "row"]
+
+
 def test_html_of_any_size_is_shown_without_headings_of_its_own():
     page = formulas_in_html("<h1>A</h1>" + "<p>$x$</p>" * 50_000, same)
     assert "<h1" not in page

@@ -19,7 +19,7 @@ from autograder.cli import main
 from autograder.grading import workers
 from autograder.grading.driving import Limits
 from tests.grading.conftest import School
-from tests.grading.notebooks import ONE, OVERFLOWING, WRONG_AXIS, solved
+from tests.grading.notebooks import ONE, OVERFLOWING, WRONG_AXIS, solved, with_code
 
 DIES = "import os\nos.abort()"
 CLASS: dict[str, dict[str, str | None]] = {
@@ -173,6 +173,8 @@ def test_a_grader_killed_in_the_middle_goes_on_from_there(new_school, expected, 
 
 def test_ctrl_c_keeps_what_is_graded(new_school):
     fill(new_school)
+    slow = with_code(solved(), "import time\ntime.sleep(25)", before="softmax")
+    new_school.hand_in("zoe", slow)  # so that something is under way
     grader = grading(new_school, "--jobs", "2")
     wait_for(lambda: records_in(new_school) >= 1)
     family = psutil.Process(grader.pid).children(recursive=True)

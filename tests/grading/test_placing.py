@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from autograder.cli import main
-from autograder.grading.placing import KEPT, LIST, UnusableFolder, place_edition, write_zip
+from autograder.grading.places import KEPT, LIST, Project
+from autograder.grading.placing import UnusableFolder, check_zip, place_edition, write_zip
 
 EXERCISE = "exercises/01-one-head/01-exercises.ipynb"
 LESSON = "course/01-one-head.ipynb"
@@ -187,9 +188,33 @@ def test_a_zip_holds_the_edition_and_is_the_same_again(placed, tmp_path):
     assert path.read_bytes() == first
 
 
-def test_a_file_that_is_no_zip_is_not_replaced(tmp_path):
-    mine = tmp_path / "thesis.tex"
-    mine.write_text("mine")
-    with pytest.raises(UnusableFolder, match="no zip"):
-        write_zip(mine, FILES)
-    assert mine.read_text() == "mine"
+@pytest.mark.parametrize("kind", ["no zip", "a zip of theirs", "cut short"])
+def test_only_a_zip_of_an_edition_is_replaced(tmp_path, kind):
+    project, path = Project(tmp_path / "project"), tmp_path / "marks of last year.zip"
+    check_zip(project, path)
+    write_zip(path, FILES)
+    check_zip(project, path)
+    if kind == "no zip":
+        path.write_text("mine")
+    elif kind == "cut short":
+        path.write_bytes(path.read_bytes()[:-30])
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("marks.csv", "mine")
+    with pytest.raises(UnusableFolder, match="no zip of a student edition"):
+        check_zip(project, path)
+
+
+def test_a_zip_that_is_refused_stays_and_nothing_is_written(new_school, monkeypatch, tmp_path):
+    mine = tmp_path / "mine.zip"
+    with zipfile.ZipFile(mine, "w") as archive:
+        archive.writestr("marks.csv", "mine")
+    inside = new_school.project.root / "class.zip"
+    monkeypatch.chdir(new_school.project.root)
+    for path, said in ((mine, "no zip of a student edition"), (inside, "lies inside the project")):
+        before = files_in(tmp_path)
+        words = ["student-edition", str(tmp_path / "new"), "--zip", str(path)]
+        done = CliRunner().invoke(main, words, catch_exceptions=False)
+        assert done.exit_code == 2
+        assert said in done.stderr
+        assert files_in(tmp_path) == before

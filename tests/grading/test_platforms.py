@@ -9,12 +9,16 @@ from click.testing import CliRunner
 from nbgrader.api import Gradebook
 
 from autograder.cli import main
+from autograder.grading.collecting import collect
 from autograder.grading.gradebook import fill
 from autograder.grading.places import Classroom, Project
 from autograder.grading.platforms import NothingToExport, export
-from autograder.grading.records import Record, complete, write_pending
-from autograder.grading.submissions import read_submission
+from autograder.grading.records import Record, complete, path_of, read, write_pending
+from autograder.grading.scores import Score, change_since
+from autograder.grading.submissions import read_submission, read_timestamp
+from autograder.grading.submitters import parsed_time
 from tests.grading.conftest import School
+from tests.grading.handing_in import of_moodle, work, zipped
 from tests.grading.notebooks import FULL, ONE, START, released, solved
 from tests.grading.test_roster import CANVAS, MOODLE
 
@@ -26,7 +30,9 @@ def grade(school, student: str, points: dict[str, float], penalty: float = 0) ->
     fill(source, ONE, classroom.db_url, classroom.stamps)
     with Gradebook(classroom.db_url) as gradebook:
         gradebook.update_or_create_student(student)
-        submission = gradebook.update_or_create_submission(ONE, student)
+        written = parsed_time(read_timestamp(classroom.submitted / student / ONE))
+        time = written.replace(tzinfo=None) if written else None
+        submission = gradebook.update_or_create_submission(ONE, student, timestamp=time)
         (notebook,) = submission.notebooks
         notebook.late_submission_penalty = penalty
         for row in notebook.grades:
@@ -158,6 +164,15 @@ def test_without_a_roster_everybody_who_handed_in_has_a_row(school_now):
     ]
 
 
+def test_without_a_roster_no_name_of_a_folder_becomes_a_formula(new_school):
+    for name in ("=1+cmd", "@SUM(1)", "+1", "-rf", " =2"):
+        new_school.hand_in(name, solved())
+        grade(new_school, name, dict(FULL))
+    for platform in ("canvas", "moodle"):
+        for row in table(export(new_school.project, new_school.classroom, platform).paths[0]):
+            assert not any(cell.lstrip().startswith(("=", "+", "-", "@")) for cell in row)
+
+
 def test_a_roster_of_other_people_overwrites_nothing(school_now, tmp_path):
     export(school_now.project, school_now.classroom, "canvas", [ONE])
     before = (school_now.classroom.exports / "canvas.csv").read_bytes()
@@ -177,9 +192,143 @@ def test_what_was_handed_in_again_is_spoken_of(school_now):
     )
 
 
+ADA = f"ada ({ONE})."
+
+
+def notes_of(school, platform: str = "canvas", *options) -> list[str]:
+    return export(school.project, school.classroom, platform, [ONE], *options).notes
+
+
+def test_a_time_that_was_added_is_no_other_submission(school_now):
+    folder = school_now.classroom.submitted / "ada" / ONE
+    (folder / "timestamp.txt").write_text("2026-01-31 09:00:00.000000 UTC\n")
+    notes = notes_of(school_now)
+    assert any("only the time of handing in (timestamp.txt)" in note for note in notes)
+    assert not any("Handed in again" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("2026-01-31 09:00:00.250000 UTC", "2026-02-01 09:00:00 UTC"),
+        ("2026-01-31 09:00:00 UTC", None),
+        ("2026-01-31 09:00:00", "never"),
+    ],
+)
+def test_nor_is_a_time_that_was_changed_or_removed(school_now, before, after):
+    path = school_now.classroom.submitted / "ada" / ONE / "timestamp.txt"
+    path.write_text(before)
+    grade(school_now, "ada", dict(FULL))
+    assert not any(ADA in note for note in notes_of(school_now))
+    if after is None:
+        path.unlink()
+    else:
+        path.write_text(after)
+    assert any("timestamp.txt" in note and ADA in note for note in notes_of(school_now))
+    school_now.hand_in("ada", released())
+    notes = notes_of(school_now)
+    assert any(note.startswith("Handed in again") and ADA in note for note in notes)
+
+
+def test_what_was_removed_is_not_called_handed_in_again(school_now):
+    shutil.rmtree(school_now.classroom.submitted / "ada")
+    done = export(school_now.project, school_now.classroom, "canvas")
+    assert f"No longer in submitted/, and here with the marks from before: {ADA}" in done.notes
+    assert not any("Handed in again" in note for note in done.notes)
+    assert [row[-1] for row in table(done.paths[0]) if row[0] == "ada"] == ["6.5"]
+
+
+def test_what_cannot_be_read_just_now_is_nothing_else(school_now, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise PermissionError("not yours")
+
+    record = read(path_of(school_now.classroom.verdicts, "ada", ONE))
+    assert record is not None
+    monkeypatch.setattr("autograder.grading.scores.read_submission", refuse)
+    assert change_since(school_now.project, school_now.classroom, record, Score(1)) == ""
+
+
+def test_two_folders_of_one_student_have_no_mark_that_somebody_chose(school_now):
+    school_now.hand_in("Ada", solved())
+    grade(school_now, "Ada", {"softmax": 2})
+    for roster in ("", "id,name\nada,Ada Lovelace\n"):
+        if roster:
+            school_now.classroom.roster.write_text(roster)
+        done = export(school_now.project, school_now.classroom, "moodle", [ONE])
+        rows = [row for row in table(done.paths[0]) if row[1].casefold() == "ada"]
+        assert [row[-1] for row in rows] == [""]
+        assert any(f"left empty: Ada and ada ({ONE})" in note for note in done.notes)
+    shutil.rmtree(school_now.classroom.submitted / "Ada")
+    done = export(school_now.project, school_now.classroom, "moodle", [ONE])
+    assert [row[-1] for row in table(done.paths[0]) if row[1] == "ada"] == ["6.5"]
+
+
+def test_canvas_columns_are_found_whatever_their_case(school_now):
+    school_now.classroom.roster.write_text("student,id,section,note\nLovelace Ada,ada,A,x\n")
+    done = export(school_now.project, school_now.classroom, "canvas", [ONE])
+    assert table(done.paths[0])[0] == ["student", "id", "section", ONE]
+    assert table(done.paths[0])[2] == ["Lovelace Ada", "ada", "A", "6.5"]
+
+
+def sheet_of(school, name: str = "") -> Path:
+    return school.classroom.exports / f"moodle-worksheet-{name or ONE}.csv"
+
+
+def test_the_rosters_worksheet_may_be_that_of_another_assignment(school_now):
+    school_now.classroom.roster.write_text(MOODLE.replace("ada@uni.org", "ada"), encoding="utf-8")
+    notes = notes_of(school_now, "moodle")
+    assert any(f"name the worksheet of {ONE} with --worksheet" in note for note in notes)
+    assert sheet_of(school_now).is_file()
+
+
+def test_other_numbers_are_those_of_another_assignment(school_now, tmp_path, take_from):
+    take_from({of_moodle("Ada Lovelace", 5): work("ada")}, MOODLE)
+    notes = notes_of(school_now, "moodle")
+    assert any("roster.csv has other participant numbers" in note for note in notes)
+    assert not sheet_of(school_now).exists()
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text(MOODLE)
+    notes = notes_of(school_now, "moodle", sheet)
+    assert any("is it the worksheet of another assignment?" in note for note in notes)
+    assert sheet_of(school_now).is_file()  # it was named
+
+
+def test_the_numbers_that_were_collected_are_those_of_the_assignment(school_now, take_from):
+    take_from({of_moodle("Ada Lovelace", 123456): work("ada")}, MOODLE)
+    assert not any("worksheet" in note for note in notes_of(school_now, "moodle"))
+    assert sheet_of(school_now).is_file()
+
+
+@pytest.fixture
+def take_from(school_now, tmp_path):
+    """Collect a zip of files, with a roster."""
+
+    def take_from(files, roster: str) -> None:
+        source, people = tmp_path / "moodle.zip", tmp_path / "class.csv"
+        source.write_bytes(zipped(files))
+        people.write_text(roster, encoding="utf-8")
+        collect(school_now.project, school_now.classroom, source, ONE, people)
+
+    return take_from
+
+
+def test_a_worksheet_without_grades_replaces_nothing(school_now, tmp_path):
+    sheet_of(school_now).parent.mkdir()
+    sheet_of(school_now).write_text("from before")
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text("Identifier,Full name,Email address\nParticipant 1,Ada Lovelace,ada\n")
+    done = export(school_now.project, school_now.classroom, "moodle", [ONE], sheet)
+    assert [path.name for path in done.paths] == ["moodle-gradebook.csv"]
+    assert sheet_of(school_now).read_text() == "from before"
+    assert any("sheet.csv has no column Grade" in note for note in done.notes)
+
+
 def test_an_assignment_that_nobody_handed_in_is_nobodys_zero(school_now):
     done = export(school_now.project, school_now.classroom, "moodle", [START, ONE])
     assert table(done.paths[0])[0] == ["Full name", "ID", "Email address", ONE]
+    assert f"Handed in by nobody, and so in no file: {START}." in done.notes
+    done = export(school_now.project, school_now.classroom, "moodle")
+    assert not any("by nobody" in note for note in done.notes)  # nobody asked for it
     with pytest.raises(NothingToExport, match="Collect and grade first"):
         export(school_now.project, school_now.classroom, "moodle", [START])
 

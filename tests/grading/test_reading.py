@@ -176,6 +176,88 @@ def test_of_copied_cells_the_last_one_counts():
     assert cells["softmax"].source == "def softmax(x): ..."
 
 
+@pytest.mark.parametrize("kind", ["markdown", "raw"])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_copy_of_another_type_is_not_run(kind, first):
+    notebook = solved()
+    cell = cell_of(notebook, "softmax")
+    copied = {"cell_type": kind, "metadata": cell["metadata"], "source": "def softmax(x): ..."}
+    at = notebook["cells"].index(cell)
+    notebook["cells"].insert(at if first else at + 1, copied)
+    cells, names, notes = repaired(notebook)
+    assert cells["softmax"].source == RIGHT["softmax"].strip()
+    assert names == [each.name for each in known()]
+    assert notes == []
+
+
+@pytest.mark.parametrize("kind", ["markdown", "raw"])
+def test_an_old_try_of_another_type_gives_way_to_code(kind):
+    """Whether the code is in a cell of its own, or in that of another exercise."""
+    for place in ("own", "attention"):
+        notebook = solved()
+        cell = cell_of(notebook, "softmax")
+        cell |= {"cell_type": kind, "source": "def softmax(x): ..."}
+        if place == "own":
+            notebook["cells"].insert(1, {"cell_type": "code", "source": RIGHT["softmax"]})
+        else:
+            cell_of(notebook, place)["source"] += RIGHT["softmax"]
+        cells, _, notes = repaired(notebook)
+        assert "def softmax(x): ..." not in cells["softmax"].source
+        assert len(notes) == 1
+
+
+def all_code(notebook: dict) -> tuple[list[str], list[str]]:
+    """The sources of all code cells after repairing, stripped, and what was done."""
+    read = read_notebook(json.dumps(notebook).encode())
+    notes = repair(read, known())
+    return [cell.source.strip() for cell in read.cells if cell.cell_type == "code"], notes
+
+
+RELEASED = {each.name: each.source.strip() for each in known()}
+
+
+@pytest.mark.parametrize("name", ["setup", "check-softmax"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import numpy as np\nfrom numpy import *",
+        "%matplotlib inline\nx = 1",
+        "def not_valid(:",
+        RIGHT["softmax"].strip() + '\ncheck("softmax", softmax)',
+    ],
+)
+def test_a_changed_locked_cell_is_run_beside_the_released_one(name, source):
+    notebook = solved()
+    cell_of(notebook, name)["source"] = source
+    code, notes = all_code(notebook)
+    step = 1 if name == "setup" else -1  # what is checked comes before its check
+    assert code[code.index(RELEASED[name]) + step] == source
+    assert len(code) == len(all_code(solved())[0]) + 1
+    assert notes == [
+        f"The cell {name} is locked and differed from the released one: both were run."
+    ]
+
+
+@pytest.mark.parametrize("name", ["setup", "check-softmax"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda source: source,
+        lambda source: source.replace("\n", "\r\n") + "\n\n",
+        lambda source: f"# my own comment\n{source}  # and another",
+        lambda source: "# nothing is left",
+        lambda source: "",
+    ],
+)
+def test_a_locked_cell_without_code_of_its_own_is_only_restored(name, change):
+    notebook = solved()
+    cell_of(notebook, name)["source"] = change(RELEASED[name])
+    code, notes = all_code(notebook)
+    assert RELEASED[name] in code
+    assert len(code) == len(all_code(solved())[0])
+    assert notes == []
+
+
 def test_deleted_cells_are_put_back_where_they_were():
     notebook = solved()
     gone = {"setup", "softmax", "check-softmax", "check-self_attention"}

@@ -3,16 +3,19 @@
 import csv
 import io
 import re
+import shutil
 
 import pytest
+from bs4 import BeautifulSoup
 from nbgrader.api import Gradebook
 
 from autograder import judge
 from autograder.exercises import find
 from autograder.expecting import mistakes_of
-from autograder.grading.explaining import explain
 from autograder.grading.marks import Fault, keep_fault
-from autograder.grading.reporting import BOM, COLUMNS
+from autograder.grading.reporting import BOM, COLUMNS, write_reports
+from autograder.grading.surveying import survey
+from autograder.grading.talking import talking_points
 from autograder.grading.tallying import tally_exercises, tally_mistakes
 from tests.grading.notebooks import FOUR, FULL, ONE, OVERFLOWING, WRONG_AXIS, solved
 from tests.grading.reported import (
@@ -21,6 +24,7 @@ from tests.grading.reported import (
     grade_as,
     looks,
     page_of,
+    remove_exercise,
     sentences,
     surveyed,
 )
@@ -41,6 +45,7 @@ def test_what_really_happens_in_grading_is_recognised(school):
     school.hand_in("empty", b"")
     school.hand_in("cell", solved(attention="while True: pass"))
     school.hand_in("loop", solved(attention="def attention(q, k, v):\n    while True: pass"))
+    school.hand_in("follows", solved(softmax="def softmax(scores):\n    while True: pass"))
     school.hand_in("dies", solved(attention="import os; os._exit(0)"))
     school.hand_in("stubs", solved(**dict.fromkeys(FOUR)))
     school.hand_in("library", solved(softmax=LIBRARY))
@@ -54,7 +59,8 @@ def test_what_really_happens_in_grading_is_recognised(school):
     slow = found["Stopped because it took too long"]
     assert slow["cell"].startswith("attention: it ran for more than 5 seconds")
     assert slow["loop"].startswith("attention: it ran for more than 5 seconds")
-    assert set(slow) == {"cell", "loop"}
+    assert slow["follows"].startswith("softmax: it ran for more than 5 seconds")
+    assert set(slow) == {"cell", "loop", "follows"}
     assert set(found["Ended before its time (crash, memory, exit)"]) == {"dies"}
     assert found["Called what is not allowed"] == {"library": "softmax"}
     axis = next(m for m in surveyed(school).members if m.id == "axis")
@@ -64,6 +70,15 @@ def test_what_really_happens_in_grading_is_recognised(school):
         "attention": "softmax",
         "self_attention": "attention",
     }
+    follows = next(m for m in surveyed(school).members if m.id == "follows")
+    assert [row.follows for row in follows.rows] == ["", "", "softmax", "attention"]
+    told = follows.rows[2].told
+    assert "attention was not judged: it ran for more than 5 seconds and was stopped." in told
+    assert "Mend softmax first: attention calls it, and it is not right yet." in told
+    assert follows.rows[2].note.endswith("It calls softmax, which is not right yet.")
+    dies = next(m for m in surveyed(school).members if m.id == "dies")
+    assert [row.reached for row in dies.rows] == [True, True, True, False]
+    assert [row.follows for row in dies.rows] == [""] * 4
     mistakes = {(m.exercise, m.id): m for m in tally_mistakes(surveyed(school))}
     assert [m.id for m in mistakes["softmax", "over-first-axis"].members] == ["axis"]
     assert not [m for (name, _), m in mistakes.items() if name == "self_attention"]
@@ -89,10 +104,10 @@ def test_sentences_say_what_matters(new_school):
         "yet. 2 of 6 (33 %) have everything right. The hardest exercise was softmax: 3 of 6 do not "
         "have it right yet. The most common mistake (3 students) is in softmax: exp() of a large "
         "score is infinite, and infinity divided by infinity is NaN. 3 students need a look: not "
-        "graded, a fault of the machine or of ours (1), handed in, not graded yet (1), not handed "
-        "in (1)."
+        "graded for a fault of the machine or of ours (1); handed in and not graded yet (1); not "
+        "handed in (1)."
     )
-    assert looks(new_school)["Not graded, a fault of the machine or of ours"] == {
+    assert looks(new_school)["Not graded for a fault of the machine or of ours"] == {
         "hana": "No room."
     }
 
@@ -144,7 +159,8 @@ def test_a_mistake_comes_with_its_words_its_makers_and_what_to_say(new_school):
     text = " ".join(item.get_text(" ", strip=True).split())
     assert text.startswith("2 students in softmax : exp() of a large score is infinite")
     assert "Try: subtract each row's largest score before exp()" in text
-    assert "(lesson 01 One head: attention is a weighted average)" in text
+    lesson = "lesson 01 One head: attention is a weighted average, course/01-one-head.ipynb"
+    assert f"({lesson} )" in text
     assert find("softmax").hints[1] in text  # the hint that speaks of it
     assert "contains NaN" in text
     who = item.find("details", "who")
@@ -157,7 +173,7 @@ def test_a_mistake_comes_with_its_words_its_makers_and_what_to_say(new_school):
 @pytest.mark.parametrize("exercise", ["weighted_average", "attention", "causal_mask"])
 def test_there_is_something_to_say_about_every_mistake(exercise):
     for id in {mistake.id for mistake in mistakes_of(find(exercise))}:
-        said = explain(exercise, id)
+        said = talking_points(exercise, id)
         assert said.question in find(exercise).hints
         assert said.finding, id
         assert "In line" not in said.example
@@ -226,9 +242,91 @@ def test_who_needs_a_look(new_school):
         "Lies where nobody grades it": {
             "": "ada/Assignment 1: The folder bears no assignment's name. Rename it."
         },
-        "Handed in, not graded yet": {"stranger": ""},
+        "Handed in and not graded yet": {"stranger": ""},
         "Handed in again since it was graded": {"again": ""},
         "Not handed in": {"nobody": ""},
         "Struck by several mistakes": {"cy": "3 mistakes"},
         "Not in the roster": {"stranger": ""},
     }
+
+
+def test_strangers_are_no_part_of_the_class(new_school):
+    for student in ("ada", "stranger"):
+        grade_as(new_school, student)
+    new_school.classroom.roster.write_text("id\nada\nbo\n")
+    said = "1 of the 2 in the class, and 1 who is not in the roster, handed in; all of them are"
+    assert sentences(new_school).startswith(said)
+    write_reports(new_school.project, new_school.classroom, [ONE], overview=True)
+    overview = (new_school.classroom.reports / "index.html").read_text("utf-8")
+    text = BeautifulSoup(overview, "html.parser").get_text(" ", strip=True)
+    assert "1 of 2 and 1 not in the roster" in text
+
+
+def test_the_hardest_exercise_is_none_that_nobody_could_read_or_reach(new_school):
+    grade_as(new_school, "ada")
+    for student in ("bo", "cy"):
+        new_school.hand_in(student, b"")
+    new_school.hand_in("di", solved(softmax="import os; os._exit(0)"))
+    new_school.grade(ONE)
+    assert {tally.name: tally.own for tally in tally_exercises(surveyed(new_school))} == {
+        "dot_product_scores": 0,
+        "softmax": 1,
+        "attention": 0,
+        "self_attention": 0,
+    }
+    said = "softmax: 1 of 4 does not have it right yet (not counting hand-ins that could not be"
+    assert said in sentences(new_school)
+
+
+def test_an_exercise_that_solutions_have_no_more_comes_last(new_school):
+    grade_as(new_school, "ada", softmax="overflow", attention="keys-mixed")
+    remove_exercise(new_school, "softmax")
+    assert [mistake.exercise for mistake in tally_mistakes(surveyed(new_school))] == [
+        "attention",
+        "softmax",
+    ]
+    assert "The hardest exercise was attention" in sentences(new_school)
+    assert "softmax" in page_of(new_school).find("ol", "mistakes").get_text()
+
+
+def test_what_has_become_of_a_hand_in_since_it_was_graded_is_told_apart(new_school):
+    for student in ("again", "late", "gone", "same"):
+        grade_as(new_school, student)
+    new_school.hand_in("again", solved(softmax=OVERFLOWING))
+    folder = new_school.classroom.submitted
+    (folder / "late" / ONE / "timestamp.txt").write_text("2026-01-01 12:00:00 UTC\n")
+    shutil.rmtree(folder / "gone")
+    assert looks(new_school) == {
+        "Handed in again since it was graded": {"again": ""},
+        "Another hand-in time than when it was graded (only timestamp.txt has changed)": {
+            "late": ""
+        },
+        "Graded, and not in submitted/ any more": {"gone": ""},
+    }
+
+
+def test_records_are_read_once_for_all_assignments(new_school, monkeypatch):
+    grade_as(new_school, "ada")
+    times = []
+
+    def counted(verdicts):
+        times.append(verdicts)
+        return iter(())
+
+    monkeypatch.setattr("autograder.grading.surveying.read_all", counted)
+    survey(new_school.project, new_school.classroom, new_school.project.assignments())
+    assert len(times) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (1, "1 file or folder needs a look: it lies where nobody grades it."),
+        (2, "2 files or folders need a look: they lie where nobody grades them."),
+    ],
+)
+def test_what_lies_in_the_wrong_place_is_a_sentence(new_school, number, said):
+    grade_as(new_school, "ada")
+    for at in range(number):
+        (new_school.classroom.submitted / f"{at}.ipynb").write_text("{}")
+    assert sentences(new_school).endswith(said)

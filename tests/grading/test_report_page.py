@@ -16,6 +16,7 @@ from autograder import judge
 from autograder.cli import main
 from autograder.exercises import find
 from autograder.grading.marking import failed
+from autograder.grading.pages import time_said
 from autograder.grading.reporting import write_reports
 from tests.browser.conftest import started_browser
 from tests.grading.conftest import School
@@ -120,7 +121,11 @@ def test_axe_finds_nothing_serious_and_a_class_fits_on_two_sheets(new_school, br
             assert len(sheets) in (1, 2)
         page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
         found = Axe().run(page).response["violations"]
-        assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []
+        grave = [v["id"] for v in found if v["impact"] in ("serious", "critical")]
+        assert grave + [v["id"] for v in found if v["id"] == "landmark-unique"] == []
+        page.set_viewport_size({"width": 360, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") == 360
+        page.set_viewport_size({"width": 1280, "height": 800})
     context.close()
 
 
@@ -148,14 +153,15 @@ def test_a_class_of_nobody(command, new_school):
     assert "Nothing is graded yet" in page_of(new_school).get_text()
     new_school.classroom.roster.write_text("id,name\nada,Ada\n")
     assert "need" not in sentences(new_school)
+    text = page_of(new_school).get_text()
+    assert "Everybody" not in text  # marks.csv has no row about anybody either
+    assert "not handed in" not in text
 
 
 def test_a_class_of_one(command, new_school):
     grade_as(new_school, "ada")
     done = command("report", "1")
-    assert "1 handed in; all of them are graded. Everything is right." in " ".join(
-        done.stdout.split()
-    )
+    assert "1 handed in; it is graded. Everything is right." in " ".join(done.stdout.split())
 
 
 def test_a_class_of_three_hundred_stays_short(new_school):
@@ -218,3 +224,20 @@ def test_a_roster_that_cannot_be_read_is_said_so(new_school):
     grade_as(new_school, "ada")
     new_school.classroom.roster.write_text("what,ever\n1,2\n")
     assert "has no column `id`" in page_of(new_school).get_text()
+
+
+def test_single_mistakes_are_not_called_common(new_school):
+    grade_as(new_school, "ada", softmax="overflow")
+    grade_as(new_school, "bo", attention="keys-mixed")
+    page = page_of(new_school)
+    assert "No mistake was made by more than one student." in page.get_text()
+    assert [head.text for head in page("h2")][1] == "Mistakes"
+    grade_as(new_school, "cy", softmax="overflow")
+    assert [head.text for head in page_of(new_school)("h2")][1] == "The most common mistakes"
+
+
+def test_times_are_in_utc(new_school):
+    assert re.search(r"Made on \d+ \w+ \d{4}, \d\d:\d\d UTC", page_of(new_school).footer.text)
+    assert time_said("2026-11-30T20:48:00+01:00") == "30 November 2026, 19:48 UTC"
+    assert time_said("2026-11-30 19:48:00") == "30 November 2026, 19:48 UTC"
+    assert time_said("") == ""

@@ -71,8 +71,25 @@ def test_canvas_gradebook(roster):
     ]
     assert squashed("lovelaceada") in found.people[0].names
     assert found.points[5] == "7"
-    first_last = CANVAS.replace("Student,", "LastName,FirstName,", 1)
-    assert roster(first_last).platform == "canvas"
+
+
+def test_canvas_gradebook_with_last_names_first(roster):
+    found = roster(
+        "LastName,FirstName,ID,SIS User ID,SIS Login ID,Section,01-one-head (98765)\n"
+        ",,,,,,Manual Posting\n"
+        "    Points Possible,,,,,,7\n"
+        "Lovelace,Ada,1234,S-1,ada,A,\n"
+        ",Bo,1235,S-2,bo,A,\n"
+        "Student,Test,99,,1f2e,A,\n"
+        "Student,Tess,98,,tess,A,\n"
+    )
+    assert found.platform == "canvas"
+    assert [(one.id, one.name) for one in found.people] == [
+        ("ada", "Ada Lovelace"),
+        ("bo", "Bo"),
+        ("tess", "Tess Student"),
+    ]
+    assert found.points[6] == "7"
 
 
 def test_moodle_grading_worksheet(roster):
@@ -98,6 +115,7 @@ def test_two_of_one_name_in_a_worksheet(roster):
         ("", "is empty"),
         ("\n\n", "is empty"),
         ("colour,shape\nred,round\n", "no column `id`; it has colour, shape"),
+        ("Kennung,Vollständiger Name\n5,Ada\n", "the platform is set to English"),
         ("id\nada\nADA\n", "the id 'ADA' twice"),
         ("id\n../ada\n", "cannot be the name of a folder"),
         ("id\n.ada\n", "cannot be the name of a folder"),

@@ -9,13 +9,13 @@ import pytest
 from bs4 import BeautifulSoup
 from nbgrader.api import Gradebook, MissingEntry
 
-from autograder.grading.exporting import SubmissionExporter
 from autograder.grading.feedback import write_feedback
 from autograder.grading.gradebook import UnusableGradebook, in_a_sentence
 from autograder.grading.keeping import SaveRecord
 from autograder.grading.marks import Fault, keep_fault
 from autograder.grading.outputs import as_markdown, clean_html, clean_markdown, clean_outputs
 from autograder.grading.records import path_of
+from autograder.grading.submission_exporting import SubmissionExporter
 from tests.grading.conftest import make_school
 from tests.grading.harmless import HOSTILE, assert_harmless
 from tests.grading.notebooks import HARMLESS, ONE, WRONG_AXIS, cell_of, solved, with_code

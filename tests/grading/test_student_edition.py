@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from autograder.cli import main
-from autograder.grading.places import Project
-from autograder.grading.placing import KEPT, place_edition
+from autograder.grading.places import KEPT, Project
+from autograder.grading.placing import place_edition
 from autograder.grading.student_edition import NoEdition, edition_of, readme, received
 from tests.grading.notebooks import ONE, RIGHT, solved
 from tests.repository import ROOT, committed_files, read_committed
@@ -352,16 +352,29 @@ def test_reset_restores_the_exercise(placed, monkeypatch):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["build"], ["grade", "1"], ["report", "1"], ["student-edition", "../new"]],
+    [
+        ["build"],
+        ["collect", "handed-in", "1"],
+        ["grade", "1"],
+        ["feedback"],
+        ["report", "1"],
+        ["export", "canvas"],
+        ["explain", "ada", "softmax"],
+        ["student-edition", "../new"],
+    ],
 )
 def test_what_only_instructors_can_do_is_answered_in_a_sentence(placed, monkeypatch, arguments):
     monkeypatch.chdir(placed)
+    (placed / "handed-in" / "ada").mkdir(parents=True)
+    (placed / "handed-in" / "ada" / "01-exercises.ipynb").write_bytes(
+        (placed / NOTEBOOK).read_bytes()
+    )
     before = {path: (placed / path).read_bytes() for path in files_in(placed)}
     done = CliRunner().invoke(main, arguments, catch_exceptions=False)
-    assert done.exit_code in (1, 2)
+    assert done.exit_code == 2
     assert "This is a student edition" in done.stderr
-    after = {path: (placed / path).read_bytes() for path in files_in(placed)}
-    assert {path: after.get(path) for path in before} == before
+    assert {path: (placed / path).read_bytes() for path in files_in(placed)} == before
+    assert not (placed / "classroom").exists()
 
 
 def test_the_command_writes_it_and_says_so(command, edition, tmp_path):

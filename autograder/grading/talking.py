@@ -9,9 +9,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from pathlib import Path
 
 from markupsafe import Markup
 
+import course
 from autograder.declaring import Exercise, Mistake
 from autograder.exercises import lesson_modules
 from autograder.expecting import mistakes_of
@@ -25,34 +27,39 @@ OUR_LINE = re.compile(r"\nIn line \d+ of its cell: .*")  # of the catalogue, and
 
 
 @dataclass(frozen=True)
-class Explanation:
+class TalkingPoints:
     """What to say about one mistake; each part is "" where the catalogue has nothing.
 
     question: to begin with. finding: what the smallest example shows, in a sentence.
-    example: that example as students see it, with its numbers. lesson: number and title.
+    example: that example as students see it, with its numbers.
+    lesson: number and title. notebook: where in the project it is.
     """
 
     question: str = ""
     finding: str = ""
     example: Markup = field(default_factory=Markup)
     lesson: str = ""
+    notebook: str = ""
 
 
-def explain(exercise: str, id: str) -> Explanation:
+def talking_points(exercise: str, id: str) -> TalkingPoints:
     """What the catalogue has to say about a mistake in an exercise."""
     declared, mistake = declaration(exercise), declared_mistake(exercise, id)
     if declared is None:
-        return Explanation()
+        return TalkingPoints()
     lesson = f"{declared.lesson:02} {_title(declared.lesson)}".strip()
+    notebook = _notebook(declared.lesson)
     if mistake is None:
-        return Explanation(declared.hints[0], lesson=lesson)
+        return TalkingPoints(declared.hints[0], lesson=lesson, notebook=notebook)
     verdict = _example(declared, id)
-    return Explanation(
+    label = f"Example of {id} in {exercise}"  # no two on a page are the same
+    return TalkingPoints(
         _question(declared, mistake),
         verdict.what if verdict else "",
         # Our own verdict on our own code: nothing of a student's is in it.
-        Markup(to_html(verdict)) if verdict else Markup(),
+        Markup(to_html(verdict, label)) if verdict else Markup(),
         lesson,
+        notebook,
     )
 
 
@@ -80,6 +87,15 @@ def _example(exercise: Exercise, id: str) -> Verdict | None:
             if verdict.mistake == id and verdict.example is not None and not verdict.mend_first:
                 return replace(verdict, what=OUR_LINE.sub("", verdict.what), cases=())
     return None
+
+
+def _notebook(lesson: int) -> str:
+    """Where a lesson is, from the project's folder; "" when it is not there.
+
+    No link: a browser that shows the report would show the notebook's JSON.
+    """
+    found = sorted(Path(course.__file__).parent.glob(f"{lesson:02}-*.ipynb"))
+    return f"course/{found[0].name}" if found else ""
 
 
 def _title(lesson: int) -> str:

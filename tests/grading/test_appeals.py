@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import sqlite3
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from nbgrader.api import Gradebook
 
 from autograder.cli import main
 from autograder.grading.appeals import points
+from autograder.grading.pages import time_said
 from autograder.grading.records import path_of, read
 from autograder.grading.repeating import Repeated
 from tests.grading.harmless import assert_harmless
@@ -26,6 +28,7 @@ from tests.grading.notebooks import (
     solved,
     with_code,
 )
+from tests.grading.reported import remove_exercise
 
 EVIL = """
 def softmax(scores):
@@ -41,8 +44,8 @@ def class_of(school):
     school.hand_in("ada", solved(START), START)
     altered = solved(softmax=OVERFLOWING)
     for cell in altered["cells"]:
-        if label(cell) == "setup":  # locked: graded as it was released
-            cell["source"] = "np = None"
+        if label(cell) == "setup":  # locked: graded as it was released, and as it is
+            cell["source"] = "np_ = None"
         else:
             cell["metadata"] = {}  # as other editors leave it
     school.hand_in("adam", altered)
@@ -63,7 +66,9 @@ def explain(class_of, monkeypatch):
     monkeypatch.chdir(class_of.project.root)
 
     def run(*arguments: str) -> Result:
-        return CliRunner().invoke(main, ["explain", *arguments], catch_exceptions=False)
+        # With colour, or click itself takes escape sequences away before a test could see them.
+        words = ["explain", *arguments]
+        return CliRunner().invoke(main, words, catch_exceptions=False, color=True)
 
     return run
 
@@ -100,7 +105,7 @@ def test_the_same_verdict_comes_out_again(explain, class_of):
     for said in (
         "Asked: softmax(scores) (A safe softmax). Every case has to hold",
         "Recorded: wrong values, mistake over-first-axis. Points: 0 of 2; 1.5 were given by hand.",
-        f"Graded {record.graded} with seed {record.seed}.",
+        f"Graded on {time_said(record.graded)} with seed {record.seed}.",
         "They differ most at weights[",
         "expected =",
     ):
@@ -110,14 +115,20 @@ def test_the_same_verdict_comes_out_again(explain, class_of):
     text = words(page.text)
     for sentence in row.message.splitlines():
         assert words(sentence.replace("`", "")) in text
-    for said in (str(record.seed), record.graded, record.submission, "0 of 2; 1.5 were given"):
+    for said in (
+        str(record.seed),
+        time_said(record.graded),
+        record.submission,
+        "0 of 2; 1.5 were given",
+    ):
         assert said in text
     assert "exponentials.sum(axis=0, keepdims=True)" in text
     assert "def attention" not in text
     assert "submitted/ada/01-one-head" in text
     assert page.find("table", attrs={"aria-label": re.compile("expected")})
     assert page.html["lang"] == "en"
-    assert page.title.text == page.h1.text == "How softmax was graded"
+    assert page.h1.text == "How softmax was graded"
+    assert page.title.text == "How softmax was graded: ada"
     assert not page.find_all(["script", "link"])
     (policy,) = page.find_all("meta", attrs={"http-equiv": "Content-Security-Policy"})
     assert "default-src 'none'" in policy["content"]
@@ -189,6 +200,51 @@ def test_names_that_are_not_clear_are_answered_with_close_ones(explain, student,
     assert "\x1b" not in done.stderr
 
 
+@pytest.fixture
+def named(new_school, monkeypatch):
+    """Run `explain` in a class of folders without anything in them, and of a roster."""
+    monkeypatch.chdir(new_school.project.root)
+
+    def run(student: str, folders: Sequence[str], roster: str = "") -> Result:
+        for name in folders:
+            new_school.hand_in(name, b"")
+        new_school.classroom.roster.write_text(f"id,name,email\n{roster}")
+        words = ["explain", student, "softmax"]
+        return CliRunner().invoke(main, words, catch_exceptions=False, color=True)
+
+    return run
+
+
+JONES = "em1,Emma Jones,emma@x.org\nem2,Emma Jones,e.jones@x.org\n"
+NEVER = " has no verdict on softmax"
+
+
+@pytest.mark.parametrize(
+    ("student", "folders", "roster", "said"),
+    [
+        ("Emma Jones", ["em1", "em2"], JONES, "'Emma Jones' may be em1 or em2. Type the one that"),
+        ("emma j", ["em1", "em2"], JONES, "'emma j' may be em1 or em2. Type more of the student"),
+        ("Emma Jones", ["em2"], JONES, f"em2{NEVER}"),
+        ("e.jones@x.org", ["em1", "em2"], JONES, f"em2{NEVER}"),
+        ("bo", ["bo", "cy"], "bo,Bo B,\ncy,bo,\n", f"bo{NEVER}"),
+        ("BO", ["bo", "cy"], "bo,Bo B,\ncy,bo,\n", f"bo{NEVER}"),
+        ("Ada Lovelace", ["Ada"], "ada,Ada Lovelace,\n", f"Ada{NEVER}"),
+        ("ada lovelace", ["ADA", "bo"], "ada,Ada Lovelace,\n", f"ADA{NEVER}"),
+        ("ADa", ["Ada", "ada"], "", "'ADa' may be Ada or ada. Type the one that is meant"),
+    ],
+)
+def test_nobody_is_taken_for_somebody_else(named, student, folders, roster, said):
+    done = named(student, folders, roster)
+    assert said in done.stderr, done.output
+
+
+def test_no_name_of_a_folder_steers_the_terminal(named):
+    done = named("evil", ["evil \x1b[2J 1", "evil \x1b[2J 2"])
+    assert done.exit_code == 2
+    assert "'evil' may be evil \\x1b[2J 1 or evil \\x1b[2J 2." in done.stderr
+    assert "\x1b" not in done.output
+
+
 def test_what_was_never_graded_is_told_so(explain):
     done = explain("ada", "causal_mask")
     assert done.exit_code == 1
@@ -235,6 +291,8 @@ def test_another_verdict_is_said_to_be_one(explain, class_of):
         path.write_bytes(kept)
     assert done.exit_code == 1
     assert "Another verdict came out: outcome was wrong values, and is correct;" in done.stdout
+    assert "points were 0, and are 2." in done.stdout
+    assert "the grader or the settings in nbgrader_config.py have been changed" in done.stdout
     rows = page_of(class_of, "zed", "softmax").find("tbody").find_all("tr")
     assert [[words(cell.text) for cell in row.find_all(["th", "td"])] for row in rows] == [
         ["outcome", "wrong values", "correct"],
@@ -292,6 +350,60 @@ def test_an_edited_assignment_is_mentioned(explain, class_of):
     assert done.exit_code == 0, done.output
     assert "has been edited since it was graded." in done.stdout
     assert state(class_of) == before
+
+
+def test_an_exercise_that_the_grader_has_no_more_is_a_sentence(explain, class_of):
+    path = path_of(class_of.classroom.verdicts, "zed", ONE)
+    kept = path.read_bytes()
+    try:
+        path.write_bytes(kept.replace(b'"exercise": "softmax"', b'"exercise": "softmix"'))
+        done = explain("zed", "softmix")
+    finally:
+        path.write_bytes(kept)
+    assert done.exit_code == 1
+    assert "softmix is no exercise of this version of the grader any more" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_exercise_that_solutions_have_no_more_cannot_be_graded_again(new_school, monkeypatch):
+    new_school.hand_in("ada", solved(softmax=WRONG_AXIS))
+    new_school.grade(ONE)
+    remove_exercise(new_school, "softmax")
+    new_school.classroom.gradebook.unlink()  # which still knew it
+    monkeypatch.chdir(new_school.project.root)
+    done = CliRunner().invoke(main, ["explain", "ada", "softmax"], catch_exceptions=False)
+    assert done.exit_code == 1
+    assert "the assignment in solutions/ has no exercise softmax any more" in done.stdout
+
+
+def test_a_timestamp_that_was_added_is_all_that_has_changed(explain, class_of):
+    path = class_of.classroom.submitted / "ada" / ONE / "timestamp.txt"
+    path.write_text("2026-01-01 12:00:00 UTC\n")
+    try:
+        done = explain("ada", "softmax")
+    finally:
+        path.unlink()
+    assert done.exit_code == 0, done.output
+    assert "The same verdict came out again." in done.stdout
+    assert "Only timestamp.txt, the time of handing in, has changed since" in done.stdout
+    text = words(page_of(class_of, "ada", "softmax").text)
+    assert "Only timestamp.txt" in text
+    assert "exponentials.sum(axis=0, keepdims=True)" in text
+
+
+def test_partial_credit_that_was_switched_on_since_is_named(explain, class_of):
+    config = class_of.project.config
+    kept = config.read_bytes()
+    try:
+        config.write_bytes(kept + b"\nc.Judge.partial_credit = True\n")
+        done = explain("ada", "softmax")
+    finally:
+        config.write_bytes(kept)
+    assert done.exit_code == 1
+    assert "The same verdict came out again, and is worth something else: 0 points" in done.stdout
+    assert "c.Judge.partial_credit in nbgrader_config.py" in done.stdout
+    assert "a wrong answer earns the share of the cases that hold" in done.stdout
+    assert "chance" not in done.stdout
 
 
 def test_code_that_depends_on_chance_is_no_fault(new_school, monkeypatch):
