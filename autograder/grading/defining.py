@@ -8,7 +8,7 @@ import functools
 import re
 import symtable
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from autograder.observing import unwarned
@@ -55,13 +55,18 @@ def names_in(source: str, *, parsing: bool = True) -> Names:
     parsed = _parse(source) if parsing else None
     if parsed is None:
         words = frozenset(WORD.findall(source))
-        return Names(frozenset((word, "") for word in words), words, bool(OPAQUE & words))
+        anything = "import *" in source or _is_opaque(source, words)
+        return Names(frozenset((word, "") for word in words), words, anything)
     tree, table = parsed
     imported = dict(_imported(tree))
     bound = {(name, imported.get(name, "")) for name in {*_bound(table), *_changed(tree)}}
     looked_up = frozenset(_looked_up(table))
-    anything = "*" in imported or bool(OPAQUE & looked_up) or bool(OPAQUE_MAGIC.search(source))
+    anything = "*" in imported or _is_opaque(source, looked_up)
     return Names(frozenset(bound), looked_up, anything)
+
+
+def _is_opaque(source: str, words: Set[str]) -> bool:
+    return not OPAQUE.isdisjoint(words) or OPAQUE_MAGIC.search(source) is not None
 
 
 def completed_later(cells: Sequence[str | None], places: Iterable[tuple[str, int]]) -> list[str]:

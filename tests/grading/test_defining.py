@@ -92,6 +92,8 @@ IN_ORDER = ["import h", G, F, None]
         "if True:\n    g = 1",
         "%%time\ndef g(x): return x",
         "def g(x) return x  # not valid, so it may be anything",
+        "from own import *\nthis is no Python",
+        "%run own.py\nthis is no Python",
     ],
 )
 def test_what_changes_a_function_or_what_it_calls_completes_it(later):
