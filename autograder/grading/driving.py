@@ -156,7 +156,7 @@ class _Driver:
             code = self._runner.ended()
             return index, self._runner.hit or _how_it_ended(code)
         except WireError as error:
-            return index, f"what it answered cannot be read: {error}"
+            return index, f"what it answered cannot be read: {str(error).rstrip('.')}"
         return len(runs), ""
 
     def _follow_cell(

@@ -100,7 +100,7 @@ def test_an_answer_before_the_question_is_refused():
         send(event("started", 0))
 
     first, second = lied_to(says, ONE, SOFTMAX)
-    assert "order" in first.note
+    assert first.note.endswith("in the agreed order")  # a full stop is put behind it later
     assert second.observations is None
     assert "earlier cell" in second.note
 
