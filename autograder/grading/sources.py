@@ -6,19 +6,28 @@ by one, when they are asked for, and no more of them than the limits allow.
 
 import contextlib
 import functools
-import io
-import lzma
 import os
 import stat
-import struct
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from autograder.grading.archives import (
+    DAMAGED,
+    ENCRYPTED,
+    UnusableSource,
+    archive_in,
+    changed_of,
+    name_of,
+    unpacked,
+    unpacked_stream,
+    unpacked_within,
+)
 from autograder.grading.reading import SIZE_LIMIT
+
+__all__ = ["Found", "UnusableSource", "opened"]
 
 FILES_LIMIT = 20_000  # in one source, those in zips within it included
 DEPTH_LIMIT = 16  # folders inside each other
@@ -28,7 +37,6 @@ PART_LIMIT = 1000
 PART_SHOWN = 200  # characters that are kept of a longer one
 NESTED_LIMIT = 64 * 2**20  # bytes of a zip inside a zip
 TOTAL_LIMIT = 4 * 2**30  # bytes of all notebooks and inner zips of a source
-DIRECTORY_LIMIT = 16 * 2**20  # bytes of a zip's list of contents
 # What programs keep for themselves; .student-edition is ours, with a fresh copy of each exercise.
 NOISE = {
     "__MACOSX",
@@ -41,24 +49,7 @@ NOISE = {
     ".venv",
     ".student-edition",
 }
-UTF8 = 0x800  # the flag of a zip's entry whose name is UTF-8
-ENCRYPTED = 0x1
 NO_FILE = "it is no ordinary file, but a link or a device"
-DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    EOFError,
-    OSError,
-    OverflowError,
-    RuntimeError,  # a password is needed, or a way of packing is unknown
-    ValueError,
-)
-
-
-class UnusableSource(ValueError):
-    """A source, or a file in it, cannot be read. The message says why, and what to try."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +111,7 @@ def opened(source: Path) -> Iterator[list[Found]]:
             yield list(reader.in_folder(source))
             return
         try:
-            archive = stack.enter_context(_archive(stack.enter_context(source.open("rb"))))
+            archive = stack.enter_context(archive_in(stack.enter_context(source.open("rb"))))
             found = list(reader.in_zip(archive))
         except UnusableSource as error:
             raise UnusableSource(f"{source.name} cannot be used: {error}.") from error
@@ -132,21 +123,6 @@ def opened(source: Path) -> Iterator[list[Found]]:
                 "it again, or unpack it, and name the folder."
             ) from error
         yield found
-
-
-def _archive(stream: BinaryIO) -> zipfile.ZipFile:
-    """The archive in a stream, once it is clear that its list of contents has a sane size."""
-    size = stream.seek(0, os.SEEK_END)
-    stream.seek(max(0, size - 2**16 - 22 - 20))
-    tail = stream.read()
-    at = tail.rfind(b"PK\x05\x06")
-    directory = struct.unpack_from("<I", tail, at + 12)[0] if 0 <= at <= len(tail) - 22 else 0
-    if directory == 0xFFFFFFFF and at >= 20 and tail[at - 20 :].startswith(b"PK\x06\x07"):
-        stream.seek(struct.unpack_from("<Q", tail, at - 12)[0])  # the record of zip64
-        directory = struct.unpack_from("<Q", stream.read(56).ljust(56, b"\0"), 40)[0]
-    if directory > DIRECTORY_LIMIT:
-        raise UnusableSource(f"it says to contain more than {FILES_LIMIT} files")
-    return zipfile.ZipFile(stream)
 
 
 class _Reader:
@@ -196,7 +172,7 @@ class _Reader:
         """Every file in an archive, and those in the zips that it contains."""
         for entry, found in self._entries(archive):
             if found.path.suffix.lower() == ".zip" and not found.refused:
-                open_it = functools.partial(_unpacked_stream, archive, entry)
+                open_it = functools.partial(unpacked_stream, archive, entry)
                 yield from self._within(open_it, found.path, entry.file_size)
             else:
                 yield found
@@ -205,7 +181,7 @@ class _Reader:
         entries = archive.infolist()
         last = {entry.filename: number for number, entry in enumerate(entries)}
         for number, entry in enumerate(entries):
-            path = PurePosixPath(_name_of(entry))
+            path = PurePosixPath(name_of(entry))
             if entry.is_dir() or _is_noise(path):
                 continue
             self._count()
@@ -215,8 +191,8 @@ class _Reader:
                 refused = "the archive has this path again further on, and the last one counts"
             if not refused and path.suffix.lower() == ".ipynb":
                 self._spend(entry.file_size)
-            read = functools.partial(_unpacked, archive, entry)
-            yield entry, Found(path, read, _changed(entry), refused)
+            read = functools.partial(unpacked, archive, entry)
+            yield entry, Found(path, read, changed_of(entry), refused)
 
     def _within(
         self, open_it: Callable[[], BinaryIO], path: PurePosixPath, size: int
@@ -228,7 +204,7 @@ class _Reader:
             return
         self._spend(size)
         try:
-            with open_it() as stream, _archive(stream) as archive:
+            with open_it() as stream, archive_in(stream) as archive:
                 inside = list(self._entries(archive))
         except DAMAGED as error:
             if self._bytes > TOTAL_LIMIT or self._files > FILES_LIMIT:
@@ -241,7 +217,7 @@ class _Reader:
             yield Found(path, bytes, refused=empty, within=len(path.parts))
         for entry, one in inside:
             where = path / str(one.path).lstrip("/")
-            again = functools.partial(_unpacked_within, open_it, entry)
+            again = functools.partial(unpacked_within, open_it, entry)
             refused = one.refused
             if where.suffix.lower() == ".zip":
                 refused = refused or "it is a zip inside a zip inside a zip: unpack it"
@@ -264,35 +240,6 @@ def _why_not(entry: zipfile.ZipInfo, inside: PurePosixPath) -> str:
     return _too_large(inside, entry.file_size)
 
 
-def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    try:
-        with archive.open(entry) as stream:  # a zip can lie about the size
-            data = stream.read(entry.file_size + 1)
-    except DAMAGED as error:
-        raise UnusableSource(f"it is damaged in the zip ({error})") from error
-    if len(data) != entry.file_size:
-        raise UnusableSource("it is damaged in the zip (its size is not what the zip says)")
-    return data
-
-
-def _unpacked_stream(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> BinaryIO:
-    return io.BytesIO(_unpacked(archive, entry))
-
-
-def _unpacked_within(open_it: Callable[[], BinaryIO], entry: zipfile.ZipInfo) -> bytes:
-    with open_it() as stream, _archive(stream) as archive:
-        return _unpacked(archive, entry)
-
-
-def _name_of(entry: zipfile.ZipInfo) -> str:
-    """The path of an entry. macOS writes UTF-8 without saying so."""
-    name = entry.filename
-    if not entry.flag_bits & UTF8:
-        with contextlib.suppress(UnicodeError):
-            name = name.encode("cp437").decode("utf-8")
-    return name.replace("\\", "/")
-
-
 def _readable(path: PurePosixPath) -> PurePosixPath:
     """The path with what is beyond the limits left out: it is parsed, compared and printed."""
     parts = path.parts
@@ -305,11 +252,6 @@ def _readable(path: PurePosixPath) -> PurePosixPath:
             for part in parts
         )
     )
-
-
-def _changed(entry: zipfile.ZipInfo) -> float:
-    year, month, day, hour, minute, second = entry.date_time
-    return ((((year * 12 + month) * 31 + day) * 24 + hour) * 60 + minute) * 60.0 + second
 
 
 def _is_noise(path: PurePosixPath) -> bool:
