@@ -15,7 +15,6 @@ from autograder.grading import records
 from autograder.grading.config import load
 from autograder.grading.converting import ConversionFault, autograde, was_interrupted
 from autograder.grading.engines import shared_engine
-from autograder.grading.final_marks import penalty_of
 from autograder.grading.gradebook import (
     check_gradebook,
     fill,
@@ -38,6 +37,7 @@ from autograder.grading.preprocessors import Judge
 from autograder.grading.records import Record
 from autograder.grading.repairing import CHECK, Known, known_cells
 from autograder.grading.sandbox import NoSandbox, why_not
+from autograder.grading.scores import penalty_of
 from autograder.grading.submissions import Submission, read_submission, submissions_of
 from autograder.grading.terminal import is_plain
 from autograder.grading.workers import Crew, Request, cluster, processes

@@ -3,9 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from nbgrader.api import MissingEntry
-
-from autograder.grading.gradebook import opened
 from autograder.grading.places import Classroom, Project
 from autograder.grading.records import path_of, read
 from autograder.grading.roster import same_name
@@ -95,18 +92,3 @@ def what_to_know(marks: Mapping[tuple[str, str], Mark]) -> Iterator[str]:
         ]
         if concerned:
             yield sentence.format(", ".join(concerned))
-
-
-def penalty_of(classroom: Classroom, student: str, assignment: str) -> float:
-    """The points that nbgrader takes off a submission for being late.
-
-    Raises UnusableGradebook.
-    """
-    if not classroom.gradebook.is_file():
-        return 0.0
-    with opened(classroom.db_url) as gradebook:
-        try:
-            submission = gradebook.find_submission(assignment, student)
-        except MissingEntry:
-            return 0.0
-        return float(submission.late_submission_penalty)

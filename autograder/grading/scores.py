@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from nbgrader.api import MissingEntry
+
 from autograder.grading.gradebook import opened
 from autograder.grading.places import Classroom, Project
 from autograder.grading.records import Record
@@ -58,6 +60,21 @@ def scores_of(classroom: Classroom, assignments: Sequence[str]) -> dict[tuple[st
             for assignment in {each.name for each in gradebook.assignments} & {*assignments}
             for submission in gradebook.assignment_submissions(assignment)
         }
+
+
+def penalty_of(classroom: Classroom, student: str, assignment: str) -> float:
+    """The points that nbgrader takes off a submission for being late.
+
+    Raises UnusableGradebook.
+    """
+    if not classroom.gradebook.is_file():
+        return 0.0
+    with opened(classroom.db_url) as gradebook:
+        try:
+            submission = gradebook.find_submission(assignment, student)
+        except MissingEntry:
+            return 0.0
+        return float(submission.late_submission_penalty)
 
 
 def change_since(
