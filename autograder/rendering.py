@@ -13,6 +13,7 @@ from autograder.declaring import PARAMETERS, Value
 from autograder.observing import unwarned
 from autograder.recording import is_tensor, record
 from autograder.verdicts import Example, Verdict
+from course.contrast import text_on
 
 DIFFERS = "≠"
 ROWS, COLUMNS = 6, 8  # the largest piece of an array that is shown
@@ -266,5 +267,4 @@ def _colours(number: float, scale: float) -> tuple[str, str]:
     share = min(1.0, abs(number) / scale)
     hue = BLUE if number >= 0 else ORANGE
     red, green, blue = (round(255 + (channel - 255) * share) for channel in hue)
-    luminance = (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255
-    return f"rgb({red},{green},{blue})", "#fff" if luminance < 0.45 else "#000"
+    return f"rgb({red},{green},{blue})", text_on(red, green, blue)

@@ -163,7 +163,9 @@ class Crew(Generic[Key]):
             except ConnectionError:  # the process that workers are forked from is about to end
                 self._broken()
                 time.sleep(0.1)
-        raise Lost("The processes that work on submissions do not start. Is memory short?")
+        lost: Future[bytes] = Future()  # which is the answer to this submission, and to no other
+        lost.set_exception(Lost("The processes that work on it do not start. Is memory short?"))
+        self._sent[lost] = sent
 
     def _broken(self, *more: _Sent[Key]) -> None:
         """Start afresh; what was under way is tried again."""

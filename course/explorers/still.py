@@ -14,6 +14,7 @@ import ipywidgets
 import numpy as np
 from numpy.typing import NDArray
 
+from course.contrast import text_on
 from course.explorers.canvas import Canvas, Grid, Plane
 from course.explorers.words import signed
 
@@ -70,16 +71,17 @@ def _wide(words: str) -> float:
     return sum(13 if ord(letter) > 0x2E7F else 7.2 for letter in words)
 
 
-def _colour(value: float, low: float, high: float, signed: bool) -> str:
+def _colours(value: float, low: float, high: float, signed: bool) -> tuple[str, str]:
+    """Of the ground and of the text on it."""
     if math.isnan(value):
-        return "#ffffff"
+        return "#fff", "#000"
     share = (value - low) / (high - low) if high > low else 0.5
     end = DARK
     if signed:
         share, end = abs(2 * share - 1), (DARK if share >= 0.5 else BELOW)
     share = min(1.0, max(0.0, share))
-    mixed = (round(a + share * (b - a)) for a, b in zip(LIGHT, end, strict=True))
-    return f"rgb({','.join(map(str, mixed))})"
+    mixed = [round(a + share * (b - a)) for a, b in zip(LIGHT, end, strict=True)]
+    return f"rgb({','.join(map(str, mixed))})", text_on(*mixed)
 
 
 def _grid(pane: Grid, values: Values) -> tuple[float, float, list[str]]:
@@ -107,8 +109,7 @@ def _grid(pane: Grid, values: Values) -> tuple[float, float, list[str]]:
             shapes.append(_text(x0 - 6, y + 17, word, 'text-anchor="end"'))
             for j in range(len(pane.columns)):
                 value = float(array[head, i, j])
-                fill = _colour(value, low, high, pane.signed)
-                ink = "#fff" if abs(_share_of_dark(fill)) > 0.5 else "#000"
+                fill, ink = _colours(value, low, high, pane.signed)
                 x = x0 + j * cell_width
                 shapes.append(
                     f'<rect x="{x:.0f}" y="{y:.0f}" width="{cell_width - 1}" height="{CELL - 1}" '
@@ -120,13 +121,6 @@ def _grid(pane: Grid, values: Values) -> tuple[float, float, list[str]]:
                     shapes.append(_text(x + cell_width / 2, y + 17, words, style))
     height = top + 16 + CELL * len(pane.rows) + 4
     return map_width * len(pane.heads), height, shapes
-
-
-def _share_of_dark(fill: str) -> float:
-    """1 for black, 0 for white."""
-    if not fill.startswith("rgb"):
-        return 0.0
-    return 1 - sum(int(part) for part in fill[4:-1].split(",")) / 765
 
 
 def _plane(pane: Plane, values: Values) -> tuple[float, float, list[str]]:

@@ -7,6 +7,7 @@ import operator
 import os
 import pickle
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -242,3 +243,20 @@ def test_comparing_with_it_elsewhere_is_fine():
     q, k, v = torch.randn(2, 3), torch.randn(4, 3), torch.randn(4, 5)
     assert torch.allclose(mix(q, k, v), library(q, k, v), atol=1e-6)
     assert judge("scaled_dot_product_attention", answer(mix)).correct
+
+
+def test_a_long_text_is_not_watched():
+    """Watching would take an honest loop over all of its cells more time than it has."""
+    unwatched = []
+
+    def causal_mask(n_q, n_k=None):
+        n_k = n_q if n_k is None else n_k
+        if sys.getprofile() is None:
+            unwatched.append(n_q)
+        if n_k < n_q:
+            raise ValueError(f"{n_q} queries and {n_k} keys")
+        return torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q)
+
+    assert judge("causal_mask", causal_mask).correct
+    assert len(unwatched) == 1
+    assert unwatched[0] > 500

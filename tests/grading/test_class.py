@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import threading
-from pathlib import Path
 
 import filelock
 import pytest
@@ -50,7 +49,16 @@ def scores(school, assignment: str = ONE) -> dict[str, float]:
 
 
 @pytest.fixture(scope="module")
-def graded(school):
+def home(tmp_path_factory):
+    """Where whoever grades keeps progress; empty, whatever other tests have kept in theirs."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MANY_HEADS_HOME", str(home))
+        yield home
+
+
+@pytest.fixture(scope="module")
+def graded(school, home):
     """Three students as they are, and others who handed in something else."""
     with school.project.config.open("a") as config:
         config.write("\nc.Judge.cell_timeout = 10\n")
@@ -307,5 +315,5 @@ def test_two_graders_do_not_meet(new_school):
         new_school.grade()
 
 
-def test_progress_of_the_one_who_grades_is_untouched(graded):
-    assert not list(Path(os.environ["MANY_HEADS_HOME"]).glob("*"))
+def test_progress_of_the_one_who_grades_is_untouched(graded, home):
+    assert not list(home.glob("*"))

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
 
 import psutil
 import pytest
@@ -106,6 +107,30 @@ def test_what_kills_its_process_each_time_is_a_fault_and_stops_nobody():
     crew.close()
     assert isinstance(answers["ed"], workers.Lost)
     assert answers["ada"] == answers["fay"] == workers.Done(7)
+
+
+class Unwilling(ThreadPoolExecutor):
+    """Refuses a few times, as where the process that workers are forked from has just ended."""
+
+    refusals = 0
+
+    def submit(self, *arguments: Any, **more: Any) -> Any:
+        if Unwilling.refusals:
+            Unwilling.refusals -= 1
+            raise ConnectionRefusedError
+        return super().submit(*arguments, **more)
+
+
+@pytest.mark.parametrize(("refusals", "kind"), [(2, workers.Done), (10**6, workers.Lost)])
+def test_processes_that_do_not_start_are_started_again(monkeypatch, refusals, kind):
+    monkeypatch.setattr(workers, "STARTS", 3)
+    monkeypatch.setattr(Unwilling, "refusals", refusals)
+    crew = workers.Crew[str](lambda: Unwilling(1), 4, lambda request: workers.Done(request.seed))
+    crew.submit("ada", workers.Request(b"", (), 7, Limits(), None))
+    who, answer = crew.next()
+    crew.close()
+    assert who == "ada"
+    assert isinstance(answer, kind)
 
 
 def die_for_ed(request: workers.Request) -> workers.Done:

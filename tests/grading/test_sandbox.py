@@ -179,6 +179,14 @@ REFUSED = {
     "semaphores of System V": LIBC + "assert libc.semget(0, 1000, 0o1600) >= 0",
     "messages of System V": LIBC + "assert libc.msgget(0, 0o1600) >= 0",
     "huge pages": MMAP + "assert libc.mmap(None, 2**21, 3, 0x40022, -1, 0) != 2**64 - 1",
+    "pages in a pipe": LIBC
+    + """
+import os
+page = ctypes.create_string_buffer(4096)
+place = (ctypes.c_size_t * 2)(ctypes.addressof(page), 4096)
+assert libc.vmsplice(os.pipe()[1], place, 1, 0) == 4096
+""",
+    "rules that the kernel keeps": LIBC + "assert libc.syscall(444, None, 0, 1) > 0",
     "tracing": LIBC + "assert libc.ptrace(0, 0, 0, 0) == 0",
     "another process's memory": LIBC + "assert libc.process_vm_readv(1, 0, 0, 0, 0, 0) == 0",
     "a mount": LIBC + "assert libc.mount(b'x', b'/tmp', b'tmpfs', 0, 0) == 0",
