@@ -71,17 +71,6 @@ def by_position(declared: Any, count: int, names: Sequence[str] = ()) -> bool:
     return True
 
 
-@contextlib.contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Fix torch's own generator, so that chance is the same each time, and put it back after."""
-    state = torch.default_generator.get_state()
-    torch.default_generator.manual_seed(seed)
-    try:
-        yield
-    finally:
-        torch.default_generator.set_state(state)
-
-
 def list_parameters(module: Any) -> Value:
     """Names and shapes of all parameters, line by line, or that it is no module at all."""
     if not issubclass(type(module), nn.Module):

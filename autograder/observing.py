@@ -41,8 +41,8 @@ def returns(*parts: str) -> Probe:
     """
 
     def probe(implementation: Callable[..., Any], case: Case) -> Observation:
-        arguments = {name: fresh(value) for name, value in case.arguments.items()}
         with watched():  # also what is recorded: to look at a result may run code of its class
+            arguments = {name: fresh(value) for name, value in case.arguments.items()}
             values = name_parts(implementation(*arguments.values()), parts)
         return Observation(values=values, changed=changed(case.arguments, arguments))
 

@@ -6,7 +6,8 @@ unpacking happens where marks are given, so that every field is checked.
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,24 @@ def unpack_observations(packed: Any) -> Observations:
     )
 
 
+def with_calls(observations: Observations, called: Collection[str]) -> Observations:
+    """The same, with these calls in every case."""
+    if not called:
+        return observations
+    by_case = {
+        name: replace(each, called=tuple(sorted({*each.called, *called})))
+        for name, each in observations.by_case.items()
+    }
+    return replace(observations, by_case=by_case)
+
+
+def unpack_names(items: list[Any]) -> tuple[str, ...]:
+    """Names as Python has them. Raises WireError when something else is among them."""
+    if not all(NAME.fullmatch(name) for name in _names(items)):
+        raise WireError("A list of Python's names contains something else.")
+    return tuple(items)
+
+
 def _unpack_observation(packed: Any) -> Observation:
     fields = _fields(
         packed, values=dict, problem=(dict, type(None)), changed=list, called=list, printed=str
@@ -121,8 +140,8 @@ def _unpack_observation(packed: Any) -> Observation:
     return Observation(
         {part: _unpack_value(value) for part, value in fields["values"].items()},
         None if fields["problem"] is None else _unpack_problem(fields["problem"]),
-        _plain_names(fields["changed"]),
-        _plain_names(fields["called"]),
+        unpack_names(fields["changed"]),
+        unpack_names(fields["called"]),
         fields["printed"],
     )
 
@@ -138,8 +157,8 @@ def _unpack_problem(packed: Any) -> Problem:
         line=str,
         line_number=int,
     )
-    _plain_names([name for name in map(fields.get, PLAIN) if name])
-    return Problem(**{**fields, "parents": _plain_names(fields["parents"])})
+    unpack_names([name for name in map(fields.get, PLAIN) if name])
+    return Problem(**{**fields, "parents": unpack_names(fields["parents"])})
 
 
 def _unpack_value(packed: Any) -> Value:
@@ -170,12 +189,6 @@ def _names(items: list[Any]) -> tuple[str, ...]:
         raise WireError(f"There are {len(items)} names, where {COUNT_LIMIT} are many.")
     if not all(type(item) is str and len(item) <= NAME_LIMIT for item in items):
         raise WireError("A list of names contains something else.")
-    return tuple(items)
-
-
-def _plain_names(items: list[Any]) -> tuple[str, ...]:
-    if not all(NAME.fullmatch(name) for name in _names(items)):
-        raise WireError("A list of Python's names contains something else.")
     return tuple(items)
 
 

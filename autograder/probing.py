@@ -1,9 +1,10 @@
-"""Probes for torch: like `observing.returns`, and gradients beside the results.
+"""Probes for torch: like `observing.returns`, and gradients beside the results; fixed chance.
 
 Imported only by exercises that use torch; it runs beside student code.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -72,3 +73,14 @@ def scalar(returned: Any) -> Tensor | None:
             part = (tensor * torch.sin(steps).to(tensor.dtype).reshape(tensor.shape)).sum()
             total = part if total is None else total + part
     return total
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Fix torch's own generator, so that chance is the same each time, and put it back after."""
+    state = torch.default_generator.get_state()
+    torch.default_generator.manual_seed(seed)
+    try:
+        yield
+    finally:
+        torch.default_generator.set_state(state)

@@ -2,17 +2,19 @@
 
     python -m autograder.running DESCRIPTOR
 
-Over the inherited socket DESCRIPTOR it receives one job and answers event by event, as
-things happen, so that a process which dies midway has lost nothing that it did before:
+Over the inherited socket DESCRIPTOR it receives the cells and answers event by event, as things
+happen, so that a process which dies midway has lost nothing that it did before. What a check
+asks is told when its turn has come, so that nobody sees it before:
 
-    job      {"cells": [{"code": "…"} | {"check": "softmax", "cases": [packed cases]}, …]}
+    job      {"cells": [{"code": "…"} | {"check": "softmax"}, …]}
+    told     {"cases": [packed cases]}, once for each check
     events   {"event": "ready"}
              {"event": "started", "cell": 3}
              {"event": "ran", "cell": 3, "outputs": […], "count": 2}
+             {"event": "called", "cell": 4, "name": "torch.softmax"}, where that is not allowed
              {"event": "observed", "cell": 4, "observations": packed observations}
              {"event": "missing", "cell": 4}
              {"event": "failed", "cell": 4, "why": "interrupted", "unsent" or "unobserved"}
-             {"event": "done"}
 
 Neither the course nor the judging side is imported here. Student code shares this process
 and can do to it what it likes: whoever reads the events trusts none of them.
@@ -25,22 +27,26 @@ import signal
 import socket
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import autograder
 from autograder import exercises
 from autograder.capturing import ZMQInteractiveShell, start_shell
-from autograder.declaring import Case, Exercise
+from autograder.declaring import Exercise
 from autograder.observing import observe
 from autograder.packing import pack_observations, unpack_case
 from autograder.recording import type_name
-from autograder.restoring import Originals
-from autograder.watching import afterwards, watch_threads
+from autograder.restoring import Restoring
+from autograder.watching import (
+    afterwards,
+    told_at_once,
+    watch_python,
+    watch_threads,
+    ways_round,
+)
 from autograder.wire import WireError, decode, encode, receive
-
-Send = Callable[[Mapping[str, Any]], None]
 
 PR_SET_PDEATHSIG = 1  # of Linux's prctl
 BESIDE_STUDENT_CODE = (
@@ -66,26 +72,78 @@ _MISSING = object()
 
 
 def main(arguments: list[str]) -> None:
-    """Serve one job over the socket whose descriptor is the only argument."""
+    """Serve one notebook over the socket whose descriptor is the only argument."""
     _die_with_the_grader()
-    serve(socket.socket(fileno=int(arguments[0])), start_shell())
+    serve(socket.socket(fileno=int(arguments[0])), prepare())
 
 
-def serve(connection: socket.socket, shell: ZMQInteractiveShell) -> None:
-    """Say that this process is ready, receive one job, and run it."""
+@dataclass(frozen=True)
+class Prepared:
+    """The shell that cells run in, and what undoes what they change of ours.
 
-    def send(event: Mapping[str, Any]) -> None:
-        connection.sendall(encode(event))
+    restoring: None where not everything of ours is loaded yet.
+    """
 
+    shell: ZMQInteractiveShell
+    restoring: Restoring | None = None
+
+
+def prepare() -> Prepared:
+    """Make what does not depend on the notebook, once for this process and its forks."""
+    shell = start_shell()
+    assert shell.display_formatter is not None
+    shell.display_formatter.format(1)  # makes its parts, which takes a while
+    shell.run_cell("pass", store_history=False)
+    watch_threads()
+    _put_stand_ins()
+    sys.meta_path.insert(0, _NotHere())
+    return Prepared(shell)
+
+
+def remember() -> Restoring:
+    """What puts everything back as it is now."""
+    return Restoring.of("autograder", afterwards)
+
+
+def serve(connection: socket.socket, prepared: Prepared) -> None:
+    """Say that this process is ready, and run the cells of one notebook."""
+    line = Line(connection)
     interrupts = Interrupts()
-    send({"event": "ready"})
+    line.send({"event": "ready"})
     # Until here, what goes wrong is our own fault and is read from stderr; nothing is after this.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
-    message = receive(connection.recv)
-    if message is not None:
-        run(decode(message), shell, send, interrupts)
-        send({"event": "done"})
+    run(line, prepared, interrupts)
+
+
+@dataclass(frozen=True)
+class Line:
+    """The connection to whoever grades."""
+
+    connection: socket.socket
+
+    def send(self, event: Mapping[str, Any]) -> None:
+        """Send one event. Raises WireError when it is too large, or no plain data."""
+        self.connection.sendall(encode(event))
+
+    def receive(self) -> bytes:
+        """The next message, still encoded; empty when the other side has closed."""
+        return receive(self.connection.recv) or b""
+
+    def telling(self, names: Iterable[str], cell: int) -> Callable[[str], None]:
+        """What tells that one of these was called, once for each of them.
+
+        All of it is in hand before student code runs, which could replace what it takes.
+        """
+        events = {n: encode({"event": "called", "cell": cell, "name": n}) for n in names}
+        write, descriptor = os.write, self.connection.fileno()
+
+        def tell(name: str) -> None:
+            event = events.pop(name, None)
+            if event is not None:
+                write(descriptor, event)
+
+        return tell
 
 
 def _die_with_the_grader() -> None:
@@ -129,36 +187,32 @@ class Interrupts:
             self._allowed = False
 
 
-def run(
-    job: Mapping[str, Any], shell: ZMQInteractiveShell, send: Send, interrupts: Interrupts
-) -> None:
+def run(line: Line, prepared: Prepared, interrupts: Interrupts) -> None:
     """Run the cells of a job in order, and observe at the place of each check."""
-    watch_threads()
     # Everything of ours is in hand before the first line of student code runs.
-    cells = [_prepare(cell) for cell in job["cells"]]
-    _put_stand_ins()
-    sys.meta_path.insert(0, _NotHere())
-    originals = Originals.of("autograder")
-    afterwards(originals.put_back)
+    shell = prepared.shell
+    cells = [_prepare(cell) for cell in decode(line.receive())["cells"]]
+    put_back = (prepared.restoring or remember()).everything
     for index, cell in enumerate(cells):
-        send({"event": "started", "cell": index})
+        line.send({"event": "started", "cell": index})
         if isinstance(cell, str):
             event = _run_code(cell, shell, interrupts)
         else:
-            originals.put_back()
-            event = _observe(*cell, shell, interrupts)
+            put_back()
+            with told_at_once(line.telling((*cell.not_allowed, *ways_round()), index)):
+                event = _observe(cell, line.receive(), shell, interrupts)
+            put_back()
         try:
-            send({"cell": index, **event})
+            line.send({"cell": index, **event})
         except WireError:
-            send({"cell": index, "event": "failed", "why": "unsent"})
+            line.send({"cell": index, "event": "failed", "why": "unsent"})
 
 
-def _prepare(cell: Mapping[str, Any]) -> str | tuple[Exercise, list[Case]]:
+def _prepare(cell: Mapping[str, Any]) -> str | Exercise:
     if "code" in cell:
         return str(cell["code"])
     # Where the reference and the mistakes are to be found is nothing for this process.
-    exercise = replace(exercises.find(cell["check"]), reference="", mistakes="")
-    return exercise, [unpack_case(case) for case in cell["cases"]]
+    return replace(exercises.find(cell["check"]), reference="", mistakes="")
 
 
 def _run_code(code: str, shell: ZMQInteractiveShell, interrupts: Interrupts) -> dict[str, Any]:
@@ -172,14 +226,18 @@ def _run_code(code: str, shell: ZMQInteractiveShell, interrupts: Interrupts) -> 
 
 
 def _observe(
-    exercise: Exercise, cases: list[Case], shell: ZMQInteractiveShell, interrupts: Interrupts
+    exercise: Exercise, asked: bytes, shell: ZMQInteractiveShell, interrupts: Interrupts
 ) -> dict[str, Any]:
-    implementation = shell.user_ns.get(exercise.name, _MISSING)
-    if implementation is _MISSING:
-        return {"event": "missing"}
     try:
-        with nobody_else(), interrupts.allowed():
-            observations = observe(exercise, implementation, cases)
+        # From before the inputs can be read: else whoever lies in wait for them, in a thread or in
+        # what is called while they are unpacked, could answer them in ways that are not allowed.
+        with nobody_else(), watch_python(exercise.not_allowed, set()):
+            cases = [unpack_case(case) for case in decode(asked)["cases"]]
+            implementation = shell.user_ns.get(exercise.name, _MISSING)
+            if implementation is _MISSING:
+                return {"event": "missing"}
+            with interrupts.allowed():
+                observations = observe(exercise, implementation, cases)
         return {"event": "observed", "observations": pack_observations(observations)}
     except KeyboardInterrupt:
         return {"event": "failed", "why": "interrupted"}

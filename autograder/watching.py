@@ -29,12 +29,12 @@ OPERATORS = {
 
 
 # Ways past the hook: threads made past `threading` have none, what another process calls is not
-# seen here, and a hook can be taken away. Nobody needs them for what is asked.
+# seen here, and a hook can be taken away or changed. Nobody needs them for what is asked.
 WAYS_ROUND = {
     **dict.fromkeys(("start_new_thread", "start_new"), "_thread"),
     **dict.fromkeys(("fork", "forkpty", "posix_spawn", "posix_spawnp", "system"), "os"),
     "fork_exec": "subprocess",
-    "setprofile": "sys",
+    **dict.fromkeys(("setprofile", "getprofile"), "sys"),
 }
 
 # What `watched` watches for, while a probe runs: it says itself which calls are the learner's.
@@ -45,9 +45,11 @@ _WATCHED: ContextVar[tuple[Sequence[str], set[str]]] = ContextVar("_WATCHED", de
 LIBRARIES = ("torch._dynamo", "torch._inductor", "platform", "ctypes.")
 
 Hook = Callable[[FrameType, str, Any], None]
+Tell = Callable[[str], object]
 
-_afterwards: list[Callable[[], object]] = []
-_hooks: list[Hook] = []  # of the calls that are watched just now; the last one counts
+_afterwards: tuple[Callable[[], object], ...] = ()
+_told: tuple[Tell, ...] = ()  # whom to tell at once of a call that is not allowed
+_hooks: list[Hook | None] = []  # of the blocks that are watched just now; the last one counts
 
 
 def watch_threads() -> None:
@@ -59,7 +61,7 @@ def watch_threads() -> None:
 
 
 def _in_threads(frame: FrameType, event: str, argument: Any) -> None:
-    if _hooks:
+    if _hooks and _hooks[-1] is not None:
         _hooks[-1](frame, event, argument)
 
 
@@ -89,17 +91,46 @@ def watched() -> Iterator[None]:
 
 def afterwards(restore: Callable[[], object]) -> None:
     """From now on, do this after each watched block, before what it did is looked at."""
-    _afterwards.append(restore)
+    global _afterwards
+    _afterwards = (*_afterwards, restore)
+
+
+@contextlib.contextmanager
+def told_at_once(tell: Tell) -> Iterator[None]:
+    """Inside the block, also tell the name of each call that is not allowed when it happens.
+
+    What is only kept could be taken away again by the code that called.
+    """
+    global _told
+    before, _told = _told, (*_told, tell)
+    try:
+        yield
+    finally:
+        _told = before
+
+
+def _noting(called: set[str]) -> Tell:
+    """What to do with the name of a call that is not allowed."""
+    told = _told
+
+    def note(name: str) -> None:
+        for tell in told:
+            tell(name)
+        called.add(name)
+
+    return note
+
+
+def ways_round() -> tuple[str, ...]:
+    """The names of the calls that nothing allows, because what they do could not be watched."""
+    return tuple(f"{home}.{last}" for last, home in WAYS_ROUND.items())
 
 
 @contextlib.contextmanager
 def watch(not_allowed: Sequence[str], called: set[str]) -> Iterator[None]:
     """Add to `called` every name of `not_allowed` that is called inside the block."""
-    if not not_allowed:
-        yield
-        return
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_profiled(not_allowed, called))
+        stack.enter_context(watch_python(not_allowed, called))
         if torch_if_loaded() is not None:
             names = [name for name in not_allowed if name.startswith("torch.")]
             for mode in _torch_modes(names, called):
@@ -108,8 +139,15 @@ def watch(not_allowed: Sequence[str], called: set[str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _profiled(not_allowed: Sequence[str], called: set[str]) -> Iterator[None]:
-    hook = _profile_hook(not_allowed, called)
+def watch_python(not_allowed: Sequence[str], called: set[str]) -> Iterator[None]:
+    """Like `watch`, by the first net alone, which costs the least.
+
+    Where nothing is not allowed, nothing is watched inside the block, whatever is outside.
+    """
+    if not not_allowed and not _hooks:
+        yield
+        return
+    hook = _profile_hook(not_allowed, called) if not_allowed else None
     previous, previous_in_threads = sys.getprofile(), threading.getprofile()
     # setprofile for threads first: from the next line on, every call is seen.
     threading.setprofile(_in_threads)
@@ -137,22 +175,27 @@ def _profile_hook(not_allowed: Sequence[str], called: set[str]) -> Hook:
     for name in not_allowed:
         by_name.setdefault((name.partition(".")[0], name.rpartition(".")[2]), name)
     lasts = {last for _, last in by_name}
+    of_c = {*lasts, *WAYS_ROUND}
+    note = _noting(called)
 
     def hook(frame: FrameType, event: str, argument: Any) -> None:
-        if event == "call":
+        # Called several times for every call: what is nothing to us ends as early as it can.
+        if event == "c_call":
+            last = getattr(argument, "__name__", None)
+            if last not in of_c:
+                return
+            if last in lasts and (_home(argument), last) in by_name:
+                note(by_name[_home(argument), last])
+            elif last in WAYS_ROUND and not _is_theirs(frame):
+                note(f"{WAYS_ROUND[last]}.{last}")
+        elif event == "call":
             code = frame.f_code
             name = codes.get(code)
             if name is None and code.co_name in lasts:
                 module = str(frame.f_globals.get("__name__", ""))
                 name = by_name.get((module.partition(".")[0], code.co_name))
             if name is not None:
-                called.add(name)
-        elif event == "c_call":
-            last = getattr(argument, "__name__", None)
-            if last in lasts and (_home(argument), last) in by_name:
-                called.add(by_name[_home(argument), last])
-            elif last in WAYS_ROUND and not _is_theirs(frame):
-                called.add(f"{WAYS_ROUND[last]}.{last}")
+                note(name)
 
     return hook
 
@@ -204,7 +247,8 @@ def _torch_modes(names: Sequence[str], called: set[str]) -> list[Any]:
         return []
     by_last = {name.rpartition(".")[2]: name for name in reversed(names)}
     see_functions, see_operators = _mode_classes()
-    return [see_functions(by_last, called), see_operators(by_last, called)]
+    note = _noting(called)
+    return [see_functions(by_last, note), see_operators(by_last, note)]
 
 
 @functools.cache
@@ -214,20 +258,20 @@ def _mode_classes() -> tuple[Any, Any]:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class SeeFunctions(TorchFunctionMode):
-        def __init__(self, by_last, called):
+        def __init__(self, by_last, note):
             super().__init__()
-            self.by_last, self.called = by_last, called
+            self.by_last, self.note = by_last, note
 
         def __torch_function__(self, func, types, args=(), kwargs=None):
             last = getattr(func, "__name__", "")
             if last in self.by_last:
-                self.called.add(self.by_last[last])
+                self.note(self.by_last[last])
             return func(*args, **(kwargs or {}))
 
     class SeeOperators(TorchDispatchMode):
-        def __init__(self, by_last, called):
+        def __init__(self, by_last, note):
             super().__init__()
-            self.by_last, self.called = by_last, called
+            self.by_last, self.note = by_last, note
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
@@ -238,7 +282,7 @@ def _mode_classes() -> tuple[Any, Any]:
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             for last, name in self.by_last.items():
                 if _operation(func).startswith(OPERATORS.get(last, (last,))):
-                    self.called.add(name)
+                    self.note(name)
             return func(*args, **(kwargs or {}))
 
     return SeeFunctions, SeeOperators

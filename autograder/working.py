@@ -23,14 +23,13 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from autograder import exercises
-from autograder.capturing import ZMQInteractiveShell, start_shell
 from autograder.confining import BUSY, Confinement, confine, fork_into_namespace
-from autograder.running import serve
+from autograder.running import Prepared, prepare, remember, serve
 
 LOOK = 0.05  # seconds between two looks at the memory of a submission
 BUSY_FOR = 2.0  # seconds for which more threads than BUSY may want a processor
@@ -53,7 +52,7 @@ def main(arguments: list[str]) -> None:
     uid = int(arguments[1]) if arguments[1] != "-" else None
     kept = json.loads(arguments[2])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to answer
-    shell = warm()
+    prepared = warm()
     home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     _tell(control, {"event": "ready"})
     while True:
@@ -62,20 +61,20 @@ def main(arguments: list[str]) -> None:
             return
         told = json.loads(said)
         if told["do"] == "run":  # a stop that comes after the end has nobody to stop
-            child = _fork(home, descriptors[0], control, told["limits"], uid, kept, shell)
+            child = _fork(home, descriptors[0], control, told["limits"], uid, kept, prepared)
             os.close(descriptors[0])
             _attend(child, control, told["limits"]["memory"])
 
 
-def warm() -> ZMQInteractiveShell:
+def warm() -> Prepared:
     """Load what notebooks use, in one thread: a fork of a process with threads would hang."""
     for _ in exercises.iterate():
         pass
     exec(WARM_UP, {})
-    shell = start_shell()
+    prepared = replace(prepare(), restoring=remember())
     gc.collect()
     gc.freeze()  # the collector shall not touch, and so copy, what children share
-    return shell
+    return prepared
 
 
 def _fork(
@@ -85,7 +84,7 @@ def _fork(
     limits: Mapping[str, Any],
     uid: int | None,
     kept: Mapping[str, str],
-    shell: ZMQInteractiveShell,
+    prepared: Prepared,
 ) -> int:
     child = fork_into_namespace(home)
     if child:
@@ -109,7 +108,7 @@ def _fork(
         work = Path("/tmp/work")
         work.mkdir()
         os.chdir(work)
-        serve(socket.socket(fileno=3), shell)
+        serve(socket.socket(fileno=3), prepared)
     except BaseException as error:
         with suppress(BaseException):
             os.write(2, f"{type(error).__name__}: {error}\n".encode())

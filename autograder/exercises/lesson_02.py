@@ -13,7 +13,7 @@ from autograder.exercises.attention_inputs import attention_inputs
 from autograder.exercises.inputs import root_is_exact, shares
 from autograder.exercises.torch_inputs import ATTENTION_OF_PYTORCH, tensor
 from autograder.observing import returns
-from autograder.probing import differentiates
+from autograder.probing import differentiates, seeded
 
 TITLE = "Why divide by √d_k"
 
@@ -42,11 +42,10 @@ def dot_product_variance_probe(implementation: Callable[..., Any], case: Case) -
     the same way each time, and it is put back afterwards.
     """
     generator = torch.Generator().manual_seed(case.arguments["generator"])
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+    with seeded(0):
         sizes = {name: case.arguments[name] for name in ("d_k", "num_samples")}
-        seeded = Case(case.name, case.purpose, {**sizes, "generator": generator})
-        return returns("variance")(implementation, seeded)
+        drawing = Case(case.name, case.purpose, {**sizes, "generator": generator})
+        return returns("variance")(implementation, drawing)
 
 
 def scaled_dot_product_attention_cases(rng: np.random.Generator) -> Sequence[Case]:

@@ -28,13 +28,12 @@ from autograder.module_probing import (
     projections_of,
     run,
     saved_and_loaded,
-    seeded,
     start_of,
     values_to_read_off,
     words,
 )
 from autograder.observing import items_of, name_parts
-from autograder.probing import gradients
+from autograder.probing import gradients, seeded
 from autograder.recording import changed, fresh, is_tensor, record
 from autograder.watching import watched
 

@@ -1,4 +1,4 @@
-"""Running one notebook: sends a job to a runner, collects its events, and keeps the time.
+"""Running one notebook: sends cells to a runner, collects its events, and keeps the time.
 
 Whatever student code does to its process, what comes out is a `Run`: what is known of each
 cell, and why the rest is not. Only a runner that does not even start is our own fault.
@@ -14,7 +14,7 @@ from typing import Any
 
 from autograder.declaring import Case, Observations
 from autograder.grading.launching import Runner, start_runner
-from autograder.packing import pack_case, unpack_observations
+from autograder.packing import pack_case, unpack_names, unpack_observations, with_calls
 from autograder.wire import HEADER, WireError, decode, encode, sizes
 
 Start = Callable[[], AbstractContextManager[Runner]]
@@ -104,13 +104,15 @@ def _pack_job(cells: Sequence[CodeCell | CheckCell]) -> bytes:
     return encode(
         {
             "cells": [
-                {"code": cell.source}
-                if isinstance(cell, CodeCell)
-                else {"check": cell.exercise, "cases": [pack_case(case) for case in cell.cases]}
+                {"code": cell.source} if isinstance(cell, CodeCell) else {"check": cell.exercise}
                 for cell in cells
             ]
         }
     )
+
+
+def _pack_cases(cell: CheckCell) -> bytes:
+    return encode({"cases": [pack_case(case) for case in cell.cases]})
 
 
 class _Closed(Exception):
@@ -142,16 +144,15 @@ class _Driver:
         index = 0
         end = time.monotonic() + self._limits.notebook
         try:
-            self._runner.connection.settimeout(self._limits.cell)
-            self._runner.connection.sendall(_pack_job(cells))
+            self._tell(_pack_job(cells))
             for index, (cell, run) in enumerate(zip(cells, runs, strict=True)):
                 _expect(self._next(end), {"started"}, index)
+                if isinstance(cell, CheckCell):  # not before its turn, for others to look at
+                    self._tell(_pack_cases(cell))
                 self._follow_cell(index, cell, run, end)
         except (TimeoutError, _Overtime) as late:
             why = str(late) or "it did not answer in time"
-            if time.monotonic() >= end:
-                why = f"the notebook took more than {self._limits.notebook:g} seconds in all"
-            return index, why
+            return index, self._too_long_in_all() if time.monotonic() >= end else why
         except (_Closed, OSError):
             code = self._runner.ended()
             return index, self._runner.hit or _how_it_ended(code)
@@ -162,19 +163,36 @@ class _Driver:
     def _follow_cell(
         self, index: int, cell: CodeCell | CheckCell, run: CellRun, end: float
     ) -> None:
-        limit = self._limits.cell
-        too_long = f"it ran for more than {limit:g} seconds and was stopped"
+        own_end = time.monotonic() + self._limits.cell
+        too_long = f"it ran for more than {self._limits.cell:g} seconds and was stopped"
+        if end < own_end:
+            too_long = f"{self._too_long_in_all()} and was stopped"
+        called: set[str] = set()
         try:
-            event = self._next(min(end, time.monotonic() + limit))
+            event = self._next_but_calls(min(end, own_end), index, called)
         except TimeoutError:
             self._runner.interrupt()
             try:
-                event = self._next(time.monotonic() + self._limits.grace)
+                event = self._next_but_calls(time.monotonic() + self._limits.grace, index, called)
             except TimeoutError:
                 raise _Overtime(f"{too_long}, which it ignored") from None
             run.note = too_long
         _expect(event, ENDINGS[type(cell)], index)
-        _take(event, run)
+        _take(event, run, called)
+
+    def _next_but_calls(self, deadline: float, index: int, called: set[str]) -> dict[str, Any]:
+        """The next event that is not of a call, whose names are added to `called`."""
+        while (event := self._next(deadline)).get("event") == "called":
+            _expect(event, {"called"}, index)
+            called.update(unpack_names([event.get("name")]))
+        return event
+
+    def _too_long_in_all(self) -> str:
+        return f"the notebook took more than {self._limits.notebook:g} seconds in all"
+
+    def _tell(self, message: bytes) -> None:
+        self._runner.connection.settimeout(self._limits.cell)
+        self._runner.connection.sendall(message)
 
     def _next(self, deadline: float) -> dict[str, Any]:
         """The next event. Raises TimeoutError, _Closed, WireError; nothing received is lost."""
@@ -208,7 +226,7 @@ def _expect(event: Mapping[str, Any], names: Set[str], index: int) -> None:
         raise WireError("it did not come in the agreed order.")
 
 
-def _take(event: Mapping[str, Any], run: CellRun) -> None:
+def _take(event: Mapping[str, Any], run: CellRun, called: Set[str]) -> None:
     """Fill `run` from the event that ends a cell. Raises WireError."""
     name = event["event"]
     if name == "ran":
@@ -216,7 +234,8 @@ def _take(event: Mapping[str, Any], run: CellRun) -> None:
         run.outputs = outputs if isinstance(outputs, list) else []
         run.count = count if type(count) is int and 0 <= count < 10**6 else None
     elif name == "observed":
-        run.observations = unpack_observations(event.get("observations"))
+        # What was told when it happened counts, whatever is said of it later.
+        run.observations = with_calls(unpack_observations(event.get("observations")), called)
     elif name == "missing":
         run.missing = True
     else:

@@ -1,15 +1,20 @@
 """What student code replaces of ours is put back before its functions are observed."""
 
+import builtins
+import json
 import sys
+from collections.abc import Callable
 from types import FunctionType, ModuleType
 
+import numpy as np
 import pytest
+import torch
 
 from autograder import exercises
 from autograder.expecting import make_cases
 from autograder.grading.driving import CellRun, CheckCell, CodeCell, Limits, drive
 from autograder.judging import judge_observations
-from autograder.restoring import Originals
+from autograder.restoring import Originals, Restoring, put_back
 from autograder.verdicts import Verdict
 from tests.grading.notebooks import from_solutions
 
@@ -47,7 +52,7 @@ def test_names_code_and_methods_come_back(module):
     module.Thing.extra = 1
     module.LIMIT = 10**9
     module.double = module.added = None
-    originals.put_back()
+    put_back(originals, None)
     assert (module.double(3), module.LIMIT, module.Thing().grow()) == (6, 5, 2)
     assert not hasattr(module, "added")
     assert not hasattr(module.Thing, "extra")
@@ -63,8 +68,40 @@ def test_what_does_not_want_to_be_compared_is_put_back_as_well(module):
     originals = Originals.of("made_up")
     module.LIMIT = Never()
     module.double.__defaults__ = (Never(),)
-    originals.put_back()
+    put_back(originals, None)
     assert (module.LIMIT, module.double(3)) == (5, 6)
+
+
+def test_libraries_get_their_functions_back_and_keep_what_was_added(monkeypatch):
+    libraries = Originals.of_libraries()
+    before = json.dumps, sys.setprofile, torch.Tensor.clone, builtins.sorted
+    ours = Originals.of("made_up")
+    with monkeypatch.context() as replaced:
+        replaced.setattr(sys, "setprofile", None)
+        replaced.setattr(json, "dumps", lambda *a: "")
+        torch.Tensor.clone = lambda self: self  # type: ignore[method-assign, assignment]
+        replaced.setattr(builtins, "sorted", list)
+        replaced.setattr(np, "of_my_own", 5, raising=False)
+        put_back(ours, libraries)
+        assert before == (json.dumps, sys.setprofile, torch.Tensor.clone, builtins.sorted)
+        assert vars(np)["of_my_own"] == 5
+
+
+def test_what_puts_back_does_not_rest_on_what_it_puts_back(module, monkeypatch):
+    kept: list[Callable[[], None]] = []
+    restoring = Restoring.of("made_up", kept.append)
+    assert kept == [restoring.ours]
+    with monkeypatch.context() as replaced:
+        for name in ("all", "map", "vars", "len", "set"):
+            replaced.setattr(builtins, name, lambda *a: None)
+        replaced.setattr("autograder.restoring.put_back", lambda *a: None)
+        replaced.setattr("autograder.restoring.is_", lambda *a: True)
+        module.LIMIT = 1
+        restoring.everything()
+    assert module.LIMIT == 5
+    module.LIMIT = 1
+    restoring.ours()
+    assert module.LIMIT == 5
 
 
 MODULE = """

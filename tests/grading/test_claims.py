@@ -51,6 +51,9 @@ def lied_to(says: Says, *cells: CodeCell | CheckCell) -> list[CellRun]:
                 theirs.sendall(encode({"event": "ready"}))
                 theirs.recv(2**20)
                 says(theirs.sendall)
+                theirs.shutdown(socket.SHUT_WR)
+                while theirs.recv(2**20):
+                    pass
 
         thread = threading.Thread(target=talk)
         thread.start()

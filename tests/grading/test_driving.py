@@ -177,6 +177,8 @@ def test_the_whole_notebook_has_a_limit_too():
     runs = run(SETUP, CHECK, *["import time; time.sleep(1)"] * 30, notebook=4)
     assert outcome(runs[1]) == "correct"
     assert "in all" in runs[-1].note
+    stopped = [cell.note for cell in runs if cell.reached and cell.note]
+    assert all("more than 4 seconds" in note for note in stopped)  # and not of the 20 of a cell
 
 
 @pytest.mark.parametrize(

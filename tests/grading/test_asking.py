@@ -1,0 +1,233 @@
+"""Nobody sees what a check asks before it is asked, or answers it in a way that is not watched."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from autograder import exercises
+from autograder.expecting import expected_observations, make_cases
+from autograder.grading.driving import CheckCell, CodeCell, drive
+from autograder.grading.sandbox import Worker
+from autograder.judging import compare
+from tests.grading.confined import ALLOWANCE, LIMITS, RIGHT, ran, said
+
+ATTENTION = exercises.find("scaled_dot_product_attention")
+SEED = 5
+
+ANSWERS = """
+import gc, math, sys, threading, time
+import numpy as np, torch
+from torch.nn import functional as F
+answers = {}
+def answer(q, k, v):
+    eye = torch.eye(k.shape[-2], dtype=k.dtype)
+    eye = eye.expand(*k.shape[:-2], *eye.shape)
+    sdpa = F.scaled_dot_product_attention
+    answers[q.shape, float(q.sum())] = sdpa(q, k, v), sdpa(q, k, eye)
+def look_around():
+    for thing in gc.get_objects():
+        if type(thing) is dict and {"q", "k", "v"} <= thing.keys():
+            q, k, v = thing["q"], thing["k"], thing["v"]
+            if type(q) is torch.Tensor and (q.shape, float(q.sum())) not in answers:
+                answer(q, k, v)
+def scaled_dot_product_attention(q, k, v):
+    kept = answers.get((q.shape, float(q.sum())))
+    if kept is not None:
+        return kept
+    weights = torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=-1)
+    return weights @ v, weights
+"""
+# Ways to be there when the inputs arrive, and outside the call.
+LYING_IN_WAIT = {
+    "the collector": """
+def collected(phase, info):
+    gc.callbacks.remove(collected)
+    look_around()
+    gc.callbacks.append(collected)
+gc.callbacks.append(collected)
+gc.set_threshold(1, 1, 1)
+""",
+    "a thread": """
+def wait():
+    while True:
+        look_around()
+        time.sleep(0.001)
+threading.Thread(target=wait, daemon=True).start()
+time.sleep(0.1)
+""",
+    "a clock": """
+import signal
+def ring(number, frame):
+    look_around()
+signal.signal(signal.SIGALRM, ring)
+signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+""",
+}
+LIBRARY = """
+import torch
+from torch.nn import functional as F
+def scaled_dot_product_attention(q, k, v):
+    eye = torch.eye(k.shape[-2], dtype=k.dtype).expand(*k.shape[:-2], k.shape[-2], k.shape[-2])
+    f = F.scaled_dot_product_attention
+    return f(q, k, v), f(q, k, eye)
+"""
+# What keeps a call from being seen, or from being told.
+HUSHING = {
+    "nothing": "",
+    "no hook, and no modes": """
+import sys, torch.overrides, torch.utils._python_dispatch
+sys.setprofile = lambda hook: None
+for mode in torch.overrides.TorchFunctionMode, torch.utils._python_dispatch.TorchDispatchMode:
+    mode.__enter__ = lambda self: self
+    mode.__exit__ = lambda self, *a: None
+""",
+    "ours": """
+import contextlib
+from autograder import restoring, watching
+restoring.put_back = lambda *a: None
+watching.watch = watching.watch_python = lambda *a: contextlib.nullcontext()
+""",
+    "what is sent": """
+import socket
+from autograder.wire import decode, encode
+send = socket.socket.sendall
+def sendall(self, data):
+    event = decode(data)
+    for each in event.get("observations", {}).get("by_case", {}).values():
+        each["called"] = []
+    return send(self, encode(event))
+socket.socket.sendall = sendall
+""",
+    "the text of what is sent": """
+import json, re
+dumps = json.dumps
+json.dumps = lambda *a, **k: re.sub(r'"called":\\[[^]]*\\]', '"called":["list"]', dumps(*a, **k))
+""",
+    "sorted": """
+import builtins
+in_order = builtins.sorted
+builtins.sorted = lambda x, **k: [] if isinstance(x, set) else in_order(x, **k)
+""",
+    "sets": """
+import builtins
+class Forgetful(set):
+    def add(self, item): pass
+builtins.set = Forgetful
+""",
+    "frames": """
+import sys
+inner = scaled_dot_product_attention
+def scaled_dot_product_attention(q, k, v):
+    result = inner(q, k, v)
+    frame = sys._getframe()
+    while frame:
+        for value in frame.f_locals.values():
+            if type(value) is set:
+                value.clear()
+        frame = frame.f_back
+    return result
+""",
+    "nobody to tell": """
+inner = scaled_dot_product_attention
+def scaled_dot_product_attention(q, k, v):
+    from autograder import watching
+    watching._told = ()
+    return inner(q, k, v)
+""",
+    "another hook": """
+inner = scaled_dot_product_attention
+def scaled_dot_product_attention(q, k, v):
+    import sys
+    hook = sys.getprofile()
+    for cell in hook.__closure__ or ():
+        if isinstance(cell.cell_contents, (dict, set)):
+            cell.cell_contents.clear()
+    return inner(q, k, v)
+""",
+}
+# What is put back before a check, so that they are not there.
+IN_THE_WAY = {
+    "reading": """
+read = torch.from_numpy
+def from_numpy(array):
+    look_around()
+    return read(array)
+torch.from_numpy = from_numpy
+""",
+    "copying": """
+clone = torch.Tensor.clone
+def cloning(tensor, *more, **named):
+    look_around()
+    return clone(tensor, *more, **named)
+torch.Tensor.clone = cloning
+""",
+}
+PEEKING = """
+import gc, os, select, torch
+def is_case(thing):
+    return type(thing).__name__ == "Case" or (
+        type(thing) is dict and type(thing.get("q")) is torch.Tensor
+    )
+found = [thing for thing in gc.get_objects() if is_case(thing)]
+waiting = []
+for name in os.listdir("/proc/self/fd"):
+    try:
+        if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+            waiting += select.select([int(name)], [], [], 0.2)[0]
+    except OSError:
+        pass
+print(len(found), len(waiting))
+"""
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    made = Worker(ALLOWANCE)
+    yield made
+    made.close()
+
+
+def outcome(worker: Worker, *sources: str) -> tuple[str, bool]:
+    """Of the check behind these cells, and whether a call that is not allowed was seen."""
+    cases = make_cases(ATTENTION, SEED)
+    cells: list[CodeCell | CheckCell] = [*map(CodeCell, sources), CheckCell(ATTENTION.name, cases)]
+    *_, check = drive(cells, LIMITS, worker.start_runner)
+    assert check.observations is not None, check.note
+    expected = expected_observations(ATTENTION, SEED)
+    seen = any(one.called for one in check.observations.by_case.values())
+    return compare(ATTENTION, cases, check.observations, expected).outcome, seen
+
+
+def test_before_a_check_its_inputs_are_nowhere(worker):
+    asked = CheckCell(ATTENTION.name, make_cases(ATTENTION, SEED))
+    _, peeked, check = drive(
+        [CodeCell(RIGHT), CodeCell(PEEKING), asked], LIMITS, worker.start_runner
+    )
+    assert said(peeked).split() == ["0", "0"]
+    assert check.observations is not None
+    # The same look finds them where they are.
+    there = "import torch\ncase = {'q': torch.ones(2), 'k': 0}"
+    assert said(ran(worker, there, PEEKING)[1]).split()[0] == "1"
+
+
+@pytest.mark.parametrize("way", LYING_IN_WAIT)
+def test_who_lies_in_wait_for_the_inputs_is_seen(worker, way):
+    result, seen = outcome(worker, ANSWERS, LYING_IN_WAIT[way])
+    assert seen
+    assert result != "correct"
+
+
+@pytest.mark.parametrize("way", IN_THE_WAY)
+def test_who_stands_in_the_way_of_the_inputs_does_not_see_them(worker, way):
+    assert outcome(worker, ANSWERS, IN_THE_WAY[way]) == ("correct", False)  # by its own lines
+
+
+@pytest.mark.parametrize("way", HUSHING)
+def test_a_call_that_was_seen_is_not_taken_back(worker, way):
+    assert outcome(worker, LIBRARY, HUSHING[way]) == ("not allowed", True)
+
+
+def test_what_runs_beside_an_honest_function_is_nobodys_business(worker):
+    for beside in (LYING_IN_WAIT | IN_THE_WAY).values():
+        harmless = "look_around = lambda: sum(range(100))\nimport gc, threading, time, torch\n"
+        assert outcome(worker, RIGHT, harmless + beside) == ("correct", False)
