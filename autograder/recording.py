@@ -42,8 +42,8 @@ def torch_if_loaded() -> Any:
 
 def is_tensor(x: object) -> bool:
     """Whether x is really a torch tensor (`__class__` can lie, `type` cannot)."""
-    torch = torch_if_loaded()
-    return torch is not None and issubclass(type(x), torch.Tensor)
+    # Asked so often, also while calls are watched, that each call in here would show.
+    return "torch" in sys.modules and issubclass(type(x), sys.modules["torch"].Tensor)
 
 
 def fresh(value: Any) -> Any:
@@ -136,19 +136,27 @@ def _record_array(x: Any, words: str) -> Value:
 
 def _record_tensor(x: Any, words: str) -> Value:
     torch = torch_if_loaded()
-    with torch._C.DisableTorchFunctionSubclass():
-        plain = torch.Tensor.detach(x).as_subclass(torch.Tensor)
-        if plain.numel() > SIZE_LIMIT:
-            return Value("other", description=f"{words}, too many numbers to look at")
-        dtype = str(plain.dtype).removeprefix("torch.")
-        device = str(plain.device)
-        if device == "meta":  # a shape without numbers
-            numbers = np.broadcast_to(np.float64(np.nan), tuple(plain.shape))
-            return Value("tensor", numbers, dtype, device, f"{words} on the meta device")
-        plain = plain.to("cpu").resolve_conj().resolve_neg()
-        if plain.dtype == torch.bfloat16:
-            plain = plain.float()
-        return Value("tensor", plain.contiguous().numpy().copy(), dtype, device, words)
+    if type(x) is not torch.Tensor:
+        with torch._C.DisableTorchFunctionSubclass():
+            plain = torch.Tensor.detach(x).as_subclass(torch.Tensor)
+            return _record_plain(torch, plain, words)
+    # No code but torch's own runs for these, so that nobody has to look on, which takes time.
+    with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+        return _record_plain(torch, x.detach(), words)
+
+
+def _record_plain(torch: Any, plain: Any, words: str) -> Value:
+    if plain.numel() > SIZE_LIMIT:
+        return Value("other", description=f"{words}, too many numbers to look at")
+    dtype = str(plain.dtype).removeprefix("torch.")
+    device = str(plain.device)
+    if device == "meta":  # a shape without numbers
+        numbers = np.broadcast_to(np.float64(np.nan), tuple(plain.shape))
+        return Value("tensor", numbers, dtype, device, f"{words} on the meta device")
+    plain = plain.to("cpu").resolve_conj().resolve_neg()
+    if plain.dtype == torch.bfloat16:
+        plain = plain.float()
+    return Value("tensor", plain.contiguous().numpy().copy(), dtype, device, words)
 
 
 def changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:

@@ -10,48 +10,45 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from operator import is_
+from itertools import chain
+from operator import attrgetter, is_, methodcaller
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 Home = ModuleType | type
-Inside = tuple[CodeType, Any, Any]
 
-FUNCTIONS_OF = (
-    *("builtins", "sys", "os", "signal", "gc", "struct", "functools", "operator", "copy", "math"),
-    *("inspect", "traceback", "warnings", "dis", "importlib"),
-    *("numpy", "torch", "torch._C", "torch._C._nn", "torch.nn.functional", "torch.autograd"),
+LIBRARIES = (
+    *("builtins", "sys", "threading", "contextlib", "socket"),
+    *("json", "json.encoder", "json.decoder"),
+    *("torch.overrides", "torch.utils._python_dispatch", "torch.nn.modules.module"),
 )
-FUNCTIONS_AND_CLASSES_OF = (
-    *("threading", "contextlib", "socket", "io", "json", "json.encoder", "json.decoder"),
-    *(
-        "torch.overrides",
-        "torch.utils._python_dispatch",
-        "torch._tensor",
-        "torch.nn.modules.module",
-    ),
-)
-LIBRARIES = (*FUNCTIONS_OF, *FUNCTIONS_AND_CLASSES_OF)
-"""Libraries that are in the way from a function to its observation."""
+"""What noticing a call and sending what was noticed rest on. What else is called for that is
+watched itself."""
 
 
 @dataclass(frozen=True)
 class Originals:
     """What modules and classes were, and the code of their functions.
 
-    names: by home, what was kept of its names, and how many it had.
+    Side by side: homes, what they hold (a view that follows them), and what is kept of it; and
+    functions, and what is in each.
     """
 
-    names: tuple[tuple[Home, Mapping[str, Any], int], ...]
-    code: tuple[tuple[FunctionType, Inside], ...]
+    homes: tuple[Home, ...]
+    there: tuple[Mapping[str, Any], ...]
+    kept: tuple[Mapping[str, Any], ...]
+    functions: tuple[FunctionType, ...]
+    code: tuple[CodeType, ...]
+    defaults: tuple[Any, ...]
+    by_name: tuple[Any, ...]
+    added_stays: bool
 
     @classmethod
     def of(cls, package: str) -> "Originals":
         """Those of every module of a package that is loaded by now, to the last name."""
-        names = [name for name in sys.modules if name.partition(".")[0] == package]
-        homes = _homes(names)
+        homes = _homes([name for name in sys.modules if name.partition(".")[0] == package])
         functions = (f for f in _functions(homes) if str(f.__module__).startswith(package))
-        return cls(tuple((h, dict(vars(h)), len(vars(h))) for h in homes), _insides(functions))
+        return cls._made({home: dict(vars(home)) for home in homes}, functions, added_stays=False)
 
     @classmethod
     def of_libraries(cls) -> "Originals":
@@ -59,49 +56,73 @@ class Originals:
 
         What they keep in variables changes as they are used, and is nobody's but theirs.
         """
-        homes = [*_modules(FUNCTIONS_OF), *_homes(FUNCTIONS_AND_CLASSES_OF)]
-        if "torch" in sys.modules:
-            homes.append(sys.modules["torch"].Tensor)
+        homes = _homes(LIBRARIES)
         functions = (f for f in _functions(homes) if f.__module__ in LIBRARIES)
-        return cls(tuple((h, _callables(h), len(vars(h))) for h in homes), _insides(functions))
+        return cls._made({h: _callables(h) for h in homes}, functions, added_stays=True)
+
+    @classmethod
+    def _made(
+        cls,
+        names: Mapping[Home, Mapping[str, Any]],
+        functions: Iterable[FunctionType],
+        *,
+        added_stays: bool,
+    ) -> "Originals":
+        apart = tuple({id(function): function for function in functions}.values())
+        return cls(
+            tuple(names),
+            tuple(map(vars, names)),
+            tuple(names.values()),
+            apart,
+            tuple(map(CODE, apart)),
+            tuple(map(DEFAULTS, apart)),
+            tuple(map(BY_NAME, apart)),
+            added_stays,
+        )
 
 
-def put_back(ours: Originals, libraries: Originals | None) -> None:
-    """Undo what was changed, as far as it can be undone."""
-    for originals in (ours, libraries):
-        if originals is None:
+CODE, DEFAULTS, BY_NAME = map(attrgetter, ("__code__", "__defaults__", "__kwdefaults__"))
+VALUES = methodcaller("values")
+
+
+def put_back(originals: Originals) -> None:
+    """Undo what was changed, as far as it can be undone.
+
+    Nearly always nothing was, and this is asked after every call; so most of it is told with few
+    calls of functions, each of which is dear while calls are watched.
+    """
+    homes, there, kept = originals.homes, originals.there, originals.kept
+    same = False
+    if not originals.added_stays and sum(map(len, there)) == sum(map(len, kept)):
+        same = all(map(is_, chain(*map(VALUES, there)), chain(*map(VALUES, kept))))
+    for home, now, values in () if same else zip(homes, there, kept, strict=True):
+        if all(map(is_, map(now.get, values), values.values())) and len(now) == len(values):
             continue
-        for home, names, known in originals.names:
-            there = vars(home)
-            # Nearly always nothing was changed, and this is asked after every call.
-            if len(there) == known:
-                now = there.values() if known == len(names) else map(there.get, names)
-                if all(map(is_, now, names.values())):
-                    continue
-            for name in set(there) - set(names):
-                # What was added to libraries stays, unless it hides what a class inherits.
-                if originals is libraries and not (
-                    isinstance(home, type) and any(name in vars(base) for base in home.__mro__[1:])
-                ):
-                    continue
-                try:  # noqa: SIM105 (contextlib is among what may have been replaced)
-                    delattr(home, name)
+        for name in set(now) - set(values):
+            # What was added to libraries stays, unless it hides what a class inherits.
+            if originals.added_stays and not (
+                isinstance(home, type) and any(name in vars(base) for base in home.__mro__[1:])
+            ):
+                continue
+            try:  # noqa: SIM105 (contextlib is among what may have been replaced)
+                delattr(home, name)
+            except (AttributeError, TypeError):
+                pass
+        for name, value in values.items():
+            if name not in now or now[name] is not value:
+                try:  # noqa: SIM105
+                    setattr(home, name, value)
                 except (AttributeError, TypeError):
                     pass
-            for name, value in names.items():
-                if name not in there or there[name] is not value:
-                    try:  # noqa: SIM105
-                        setattr(home, name, value)
-                    except (AttributeError, TypeError):
-                        pass
-        for function, inside in originals.code:
-            code, defaults, by_name = inside
-            if (
-                function.__code__ is not code
-                or function.__defaults__ is not defaults
-                or function.__kwdefaults__ is not by_name
-            ):
-                function.__code__, function.__defaults__, function.__kwdefaults__ = inside
+    functions, code = originals.functions, originals.code
+    defaults, by_name = originals.defaults, originals.by_name
+    if not (
+        all(map(is_, map(CODE, functions), code))
+        and all(map(is_, map(DEFAULTS, functions), defaults))
+        and all(map(is_, map(BY_NAME, functions), by_name))
+    ):
+        for function, *inside in zip(functions, code, defaults, by_name, strict=True):
+            function.__code__, function.__defaults__, function.__kwdefaults__ = inside
 
 
 @dataclass(frozen=True)
@@ -119,14 +140,15 @@ class Restoring:
         """Remember everything as it is once `keep` has been given what puts back our own."""
         own = _privately(put_back)
         kept: list[Originals] = []
-        ours = partial(_privately(_with_first), own, kept)
+        ours = partial(_privately(_each), own, kept)
         keep(ours)
         kept.append(Originals.of(package))
-        return cls(ours, partial(own, kept[0], Originals.of_libraries()))
+        return cls(ours, partial(_privately(_each), own, [*kept, Originals.of_libraries()]))
 
 
-def _with_first(own: Callable[..., None], kept: list[Originals]) -> None:
-    own(kept[0], None)
+def _each(put: Callable[[Originals], None], kept: list[Originals]) -> None:
+    for originals in kept:
+        put(originals)
 
 
 def _privately(function: Callable[..., None]) -> Callable[..., None]:
@@ -165,8 +187,3 @@ def _functions(homes: Iterable[Home]) -> Iterable[FunctionType]:
             function = getattr(value, "__func__", value)
             if isinstance(function, FunctionType):
                 yield function
-
-
-def _insides(functions: Iterable[FunctionType]) -> tuple[tuple[FunctionType, Inside], ...]:
-    apart = {id(function): function for function in functions}
-    return tuple((f, (f.__code__, f.__defaults__, f.__kwdefaults__)) for f in apart.values())

@@ -42,6 +42,7 @@ from autograder.restoring import Restoring
 from autograder.watching import (
     afterwards,
     told_at_once,
+    undisturbed,
     watch_python,
     watch_threads,
     ways_round,
@@ -231,7 +232,7 @@ def _observe(
     try:
         # From before the inputs can be read: else whoever lies in wait for them, in a thread or in
         # what is called while they are unpacked, could answer them in ways that are not allowed.
-        with nobody_else(), watch_python(exercise.not_allowed, set()):
+        with nobody_else(), undisturbed(), watch_python(exercise.not_allowed, set()):
             cases = [unpack_case(case) for case in decode(asked)["cases"]]
             implementation = shell.user_ns.get(exercise.name, _MISSING)
             if implementation is _MISSING:

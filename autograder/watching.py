@@ -10,12 +10,14 @@ API, and the dispatch mode sees operators even from traced or low-level calls.
 
 import contextlib
 import functools
+import gc
 import importlib
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from types import CodeType, FrameType, ModuleType
+from types import CodeType, FrameType
 from typing import Any
 
 from autograder.recording import torch_if_loaded
@@ -36,6 +38,8 @@ WAYS_ROUND = {
     "fork_exec": "subprocess",
     **dict.fromkeys(("setprofile", "getprofile"), "sys"),
 }
+# Whatever runs while the hook itself does is not seen: what the collector or a signal calls.
+DISTURBING = {gc.enable: "gc.enable", signal.signal: "signal.signal"}
 
 # What `watched` watches for, while a probe runs: it says itself which calls are the learner's.
 _WATCHED: ContextVar[tuple[Sequence[str], set[str]]] = ContextVar("_WATCHED", default=((), set()))
@@ -121,9 +125,32 @@ def _noting(called: set[str]) -> Tell:
     return note
 
 
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Nothing that was set up before shall be called by the collector or by a signal.
+
+    Ctrl-C apart, which means whoever observes.
+    """
+    handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    set_up = [n for n, each in handlers.items() if callable(each) and n != signal.SIGINT]
+    callbacks, collects = gc.callbacks[:], gc.isenabled()
+    gc.disable()
+    gc.callbacks.clear()
+    for number in set_up:
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        for number in set_up:
+            signal.signal(number, handlers[number])
+        gc.callbacks[:] = callbacks
+        if collects:
+            gc.enable()
+
+
 def ways_round() -> tuple[str, ...]:
     """The names of the calls that nothing allows, because what they do could not be watched."""
-    return tuple(f"{home}.{last}" for last, home in WAYS_ROUND.items())
+    return (*(f"{home}.{last}" for last, home in WAYS_ROUND.items()), *DISTURBING.values())
 
 
 @contextlib.contextmanager
@@ -166,36 +193,37 @@ def watch_python(not_allowed: Sequence[str], called: set[str]) -> Iterator[None]
 
 
 def _profile_hook(not_allowed: Sequence[str], called: set[str]) -> Hook:
-    codes: dict[CodeType, str] = {}
-    for name in not_allowed:
-        for code in _codes(name):
-            codes[code] = name
+    # By identity: to compare code objects runs code of whoever has made one.
+    codes = {id(code): (code, name) for name in not_allowed for code in _codes(name)}
     # By name as well: the library may be imported only inside the call.
-    by_name: dict[tuple[str, str], str] = {}
+    by_last: dict[str, dict[str, str]] = {}
     for name in not_allowed:
-        by_name.setdefault((name.partition(".")[0], name.rpartition(".")[2]), name)
-    lasts = {last for _, last in by_name}
-    of_c = {*lasts, *WAYS_ROUND}
+        by_last.setdefault(name.rpartition(".")[2], {}).setdefault(name.partition(".")[0], name)
+    of_c = {last: homes.get("torch", next(iter(homes.values()))) for last, homes in by_last.items()}
+    ways = {*WAYS_ROUND, *(function.__name__ for function in DISTURBING)}
     note = _noting(called)
 
     def hook(frame: FrameType, event: str, argument: Any) -> None:
         # Called several times for every call: what is nothing to us ends as early as it can.
         if event == "c_call":
             last = getattr(argument, "__name__", None)
-            if last not in of_c:
-                return
-            if last in lasts and (_home(argument), last) in by_name:
-                note(by_name[_home(argument), last])
-            elif last in WAYS_ROUND and not _is_theirs(frame):
-                note(f"{WAYS_ROUND[last]}.{last}")
+            if last in of_c:
+                note(of_c[last])
+            elif last in ways and not _is_theirs(frame):
+                if last in WAYS_ROUND:
+                    note(f"{WAYS_ROUND[last]}.{last}")
+                elif any(argument is function for function in DISTURBING):
+                    note(DISTURBING[argument])
         elif event == "call":
             code = frame.f_code
-            name = codes.get(code)
-            if name is None and code.co_name in lasts:
-                module = str(frame.f_globals.get("__name__", ""))
-                name = by_name.get((module.partition(".")[0], code.co_name))
-            if name is not None:
-                note(name)
+            if id(code) in codes:
+                note(codes[id(code)][1])
+            elif code.co_name in by_last:
+                module = dict.get(frame.f_globals, "__name__")
+                home = module.partition(".")[0] if type(module) is str else ""
+                for package, name in by_last[code.co_name].items():
+                    if package == home or f"/{package}/" in code.co_filename.replace("\\", "/"):
+                        note(name)
 
     return hook
 
@@ -206,19 +234,11 @@ def _is_theirs(frame: FrameType) -> bool:
         return True
     callers: FrameType | None = frame
     while callers is not None:
-        if str(callers.f_globals.get("__name__")).startswith(LIBRARIES):
+        name = dict.get(callers.f_globals, "__name__")
+        if type(name) is str and name.startswith(LIBRARIES):
             return True
         callers = callers.f_back
     return False
-
-
-def _home(builtin: Any) -> str:
-    """The top-level package that a C function or method belongs to."""
-    module = getattr(builtin, "__module__", None)
-    if not isinstance(module, str):
-        owner = getattr(builtin, "__self__", None)
-        module = owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__
-    return str(module).lstrip("_").partition(".")[0]
 
 
 def _codes(name: str) -> list[CodeType]:

@@ -47,6 +47,20 @@ def collected(phase, info):
 gc.callbacks.append(collected)
 gc.set_threshold(1, 1, 1)
 """,
+    "reading": """
+read = torch.from_numpy
+def from_numpy(array):
+    look_around()
+    return read(array)
+torch.from_numpy = from_numpy
+""",
+    "copying": """
+clone = torch.Tensor.clone
+def cloning(tensor, *more, **named):
+    look_around()
+    return clone(tensor, *more, **named)
+torch.Tensor.clone = cloning
+""",
     "a thread": """
 def wait():
     while True:
@@ -145,23 +159,6 @@ def scaled_dot_product_attention(q, k, v):
     return inner(q, k, v)
 """,
 }
-# What is put back before a check, so that they are not there.
-IN_THE_WAY = {
-    "reading": """
-read = torch.from_numpy
-def from_numpy(array):
-    look_around()
-    return read(array)
-torch.from_numpy = from_numpy
-""",
-    "copying": """
-clone = torch.Tensor.clone
-def cloning(tensor, *more, **named):
-    look_around()
-    return clone(tensor, *more, **named)
-torch.Tensor.clone = cloning
-""",
-}
 PEEKING = """
 import gc, os, select, torch
 def is_case(thing):
@@ -211,15 +208,18 @@ def test_before_a_check_its_inputs_are_nowhere(worker):
 
 
 @pytest.mark.parametrize("way", LYING_IN_WAIT)
-def test_who_lies_in_wait_for_the_inputs_is_seen(worker, way):
+def test_who_lies_in_wait_for_the_inputs_is_seen_or_does_not_see_them(worker, way):
     result, seen = outcome(worker, ANSWERS, LYING_IN_WAIT[way])
-    assert seen
-    assert result != "correct"
+    if way in ("reading", "copying"):
+        assert seen
+    if way in ("the collector", "a clock"):
+        assert not seen
+    assert result == ("not allowed" if seen else "correct")  # which it is by its own lines
 
 
-@pytest.mark.parametrize("way", IN_THE_WAY)
-def test_who_stands_in_the_way_of_the_inputs_does_not_see_them(worker, way):
-    assert outcome(worker, ANSWERS, IN_THE_WAY[way]) == ("correct", False)  # by its own lines
+def test_who_answers_before_a_check_answers_nothing_of_it(worker):
+    early = "".join(f"\nanswer(*torch.randn(3, {n}, 2, {n}))" for n in (1, 2, 3))
+    assert outcome(worker, ANSWERS, early) == ("correct", False)
 
 
 @pytest.mark.parametrize("way", HUSHING)
@@ -228,6 +228,6 @@ def test_a_call_that_was_seen_is_not_taken_back(worker, way):
 
 
 def test_what_runs_beside_an_honest_function_is_nobodys_business(worker):
-    for beside in (LYING_IN_WAIT | IN_THE_WAY).values():
+    for beside in LYING_IN_WAIT.values():
         harmless = "look_around = lambda: sum(range(100))\nimport gc, threading, time, torch\n"
         assert outcome(worker, RIGHT, harmless + beside) == ("correct", False)
