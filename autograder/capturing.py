@@ -7,6 +7,7 @@ front of it (`input`, `exit`) is answered with a sentence instead.
 
 import base64
 import builtins
+import functools
 import getpass
 import io
 import json
@@ -222,6 +223,19 @@ def start_shell() -> ZMQInteractiveShell:
     getpass.getpass = _refuse_input
     _let_cells_import_what_they_write()
     return shell
+
+
+def stay_without_windows() -> None:
+    """Let `matplotlib.use("TkAgg")` and its kin pass, where there is no screen: pictures it is."""
+    import matplotlib
+
+    use = matplotlib.use
+
+    @functools.wraps(use)
+    def use_if_it_can_be(backend: str, *, force: bool = True) -> None:
+        use(backend, force=False)
+
+    matplotlib.use = use_if_it_can_be
 
 
 def _let_cells_import_what_they_write() -> None:

@@ -29,6 +29,8 @@ EPERM, ENOSYS = 1, 38
 # How many threads of a submission may want a processor at a time: with fifty of them, whoever is
 # graded beside it would not get done in time.
 BUSY = 8
+# How many locks of files it may hold: they lie in the kernel's memory, which no limit counts.
+LOCKS = 10_000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 

@@ -14,6 +14,7 @@ Student code never runs in this process, and cannot reach it.
 """
 
 import gc
+import itertools
 import json
 import os
 import select
@@ -28,7 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from autograder import exercises
-from autograder.confining import BUSY, Confinement, confine, fork_into_namespace
+from autograder.capturing import stay_without_windows
+from autograder.confining import BUSY, LOCKS, Confinement, confine, fork_into_namespace
 from autograder.running import Prepared, prepare, remember, serve
 
 LOOK = 0.05  # seconds between two looks at the memory of a submission
@@ -71,6 +73,7 @@ def warm() -> Prepared:
     for _ in exercises.iterate():
         pass
     exec(WARM_UP, {})
+    stay_without_windows()
     prepared = replace(prepare(), restoring=remember())
     gc.collect()
     gc.freeze()  # the collector shall not touch, and so copy, what children share
@@ -147,6 +150,8 @@ def _attend(pid: int, control: socket.socket, memory: int) -> None:
                 looked += since
                 if memory_of_others() > memory:
                     child.kill("memory")
+                if locks() > LOCKS:
+                    child.kill("locks")
                 busy = max(0.0, busy + (since if threads_that_run() > BUSY else -since))
                 if busy > BUSY_FOR:
                     child.kill("busy")
@@ -212,6 +217,13 @@ def _sockets() -> int:
     """How many sockets there are in this namespace of networks."""
     with suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/net/sockstat").read_text().split()[2])  # sockets: used 4
+    return 0
+
+
+def locks() -> int:
+    """How many locks of files are held, counted up to one more than LOCKS."""
+    with suppress(OSError), Path("/proc/locks").open("rb") as lines:  # a line for each
+        return sum(1 for _ in itertools.islice(lines, LOCKS + 1))
     return 0
 
 

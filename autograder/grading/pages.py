@@ -67,8 +67,13 @@ def document(template: str, title: str, whose: str = "", **values: Any) -> str:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
+    return templates("pages")
+
+
+def templates(folder: str) -> jinja2.Environment:
+    """The templates of HTML in one of our folders. Text that they are given is escaped."""
     return jinja2.Environment(
-        loader=jinja2.PackageLoader("autograder.grading", "templates/pages"),
+        loader=jinja2.PackageLoader("autograder.grading", f"templates/{folder}"),
         undefined=jinja2.StrictUndefined,
         autoescape=True,
         trim_blocks=True,

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from autograder.grading.looking import Look, who_needs_a_look
 from autograder.grading.marks import safe_cell
-from autograder.grading.pages import POLICY, time_said
+from autograder.grading.pages import POLICY, templates, time_said
 from autograder.grading.places import Classroom, Project
 from autograder.grading.platforms import number
 from autograder.grading.records import write_atomically
@@ -34,7 +34,6 @@ from autograder.grading.tallying import (
 from autograder.grading.terminal import safe_text
 from autograder.verdicts import OUTCOMES
 
-TEMPLATES = Path(__file__).parent / "templates" / "report"
 OVERVIEW = "index.html"
 NAME_LIMIT = 48  # characters of a name on the page; the table has all of it
 WORDS_LIMIT = 300  # characters of what was found or went wrong
@@ -149,14 +148,7 @@ def _overview(everything: Sequence[_Counted]) -> str:
 
 def _templates(folder: Path) -> Environment:
     """The templates, and the few words that they need. folder: where the page will lie."""
-    made = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    made = templates("report")
     made.globals.update(
         policy=POLICY,
         at_once=AT_ONCE,

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from autograder.confining import ARCHITECTURES, BUSY
+from autograder.confining import ARCHITECTURES, BUSY, LOCKS
 from autograder.grading.binding import PACKAGES, files, kept
 from autograder.grading.driving import RunnerFault
 from autograder.grading.launching import environment
@@ -198,6 +198,7 @@ class Child:
         memory = self._worker.allowance.memory / 2**30
         words = {
             "memory": f"it used more than {memory:g} GB of memory",
+            "locks": f"it held more than {LOCKS} locks of files",
             "busy": f"it kept more than {BUSY} processes or threads busy at a time",
         }
         return words.get(self._end["hit"], "") if self._end else ""

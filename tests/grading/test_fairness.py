@@ -111,6 +111,8 @@ BESIDES = {
     "import no_such_package_for_certain",
     "own-module": "%%writefile helper.py\nx = 1",
     "window": "%matplotlib qt\n" + RIGHT["softmax"],
+    "another window": "import matplotlib\nmatplotlib.use('TkAgg')\n"
+    "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()\n" + RIGHT["softmax"],
     "widget": "%matplotlib widget\n" + RIGHT["softmax"],
     "await": "import asyncio\nawait asyncio.sleep(0)\nasync def f(): return 1\nawait f()",
     "widgets": "import ipywidgets\nfrom ipywidgets import interact\n"
@@ -181,6 +183,7 @@ def test_honest_work_earns_its_marks(results, rows_of, student):
 WORKS = ["magics", "cell-magics", "bash", "pip", "await", "widgets", "progress", "plots", "threads"]
 WORKS += [
     "window",
+    "another window",
     "widget",
     "processes",
     "loader",

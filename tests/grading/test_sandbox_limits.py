@@ -90,6 +90,24 @@ def test_who_takes_all_processors_is_stopped(worker):
     assert_unaffected(worker)
 
 
+LOCKING = """
+import fcntl, time
+with open("/tmp/locked", "w") as file:
+    for n in range({}):
+        fcntl.lockf(file, fcntl.LOCK_EX, 1, 2 * n)
+    time.sleep({})
+"""
+
+
+def test_who_holds_too_many_locks_of_files_is_stopped(worker):
+    (run,) = ran(worker, LOCKING.format(10**6, 60), limits=Limits(cell=60, notebook=60))
+    assert "more than 10000 locks" in run.note
+    (run,) = ran(worker, LOCKING.format(1000, 0.2))
+    assert run.note == ""
+    assert run.outputs == []
+    assert_unaffected(worker)
+
+
 BOMBS = {
     "processes": """
 import os
