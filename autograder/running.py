@@ -35,6 +35,7 @@ import autograder
 from autograder import exercises
 from autograder.capturing import ZMQInteractiveShell, start_shell
 from autograder.declaring import Exercise
+from autograder.noticing import ways_round
 from autograder.observing import observe
 from autograder.packing import pack_observations, unpack_case
 from autograder.recording import type_name
@@ -45,7 +46,6 @@ from autograder.watching import (
     undisturbed,
     watch_python,
     watch_threads,
-    ways_round,
 )
 from autograder.wire import WireError, decode, encode, receive
 
@@ -57,6 +57,7 @@ BESIDE_STUDENT_CODE = (
     "exercises",
     "module_moving",
     "module_probing",
+    "noticing",
     "observing",
     "packing",
     "probing",

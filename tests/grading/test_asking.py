@@ -148,6 +148,30 @@ def scaled_dot_product_attention(q, k, v):
     watching._told = ()
     return inner(q, k, v)
 """,
+    "another home, and no modes": """
+inner = scaled_dot_product_attention
+F.scaled_dot_product_attention.__module__ = "somewhere"
+def scaled_dot_product_attention(q, k, v):
+    with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+        return inner(q, k, v)
+""",
+    "no lists": """
+import contextlib
+from autograder import noticing
+for name in ("WAYS_ROUND", "OPERATORS", "DISTURBING"):
+    with contextlib.suppress(AttributeError):
+        getattr(noticing, name).clear()
+noticing._codes = noticing.torch_modes = lambda *a: []
+""",
+    "a signal in the call": """
+import signal
+inner = scaled_dot_product_attention
+kept = []
+def scaled_dot_product_attention(q, k, v):
+    signal.signal(signal.SIGUSR1, lambda *a: kept.append(inner(q, k, v)))
+    signal.raise_signal(signal.SIGUSR1)
+    return kept.pop()
+""",
     "another hook": """
 inner = scaled_dot_product_attention
 def scaled_dot_product_attention(q, k, v):

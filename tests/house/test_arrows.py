@@ -23,6 +23,7 @@ SANDBOX = {
     "autograder.exercises",
     "autograder.module_moving",
     "autograder.module_probing",
+    "autograder.noticing",
     "autograder.observing",
     "autograder.packing",
     "autograder.probing",
