@@ -232,7 +232,8 @@ def _wrong_parts(exercise: Exercise, expected: Observation, seen: Observation) -
                 found = _text_difference(part, wanted_value, value)
                 if found:
                     return found
-    got = returned.description if returned else ", ".join(seen.values)
+    known = [part for part in seen.values if part in expected.values]
+    got = returned.description if returned else ", ".join(known) or "something else"
     if returned is not None and returned.description == "None":
         return _returned_none(exercise)
     return Difference(

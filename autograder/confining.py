@@ -82,6 +82,9 @@ def confine(limits: Confinement) -> None:
     _mount(None, "/", None, MS_REC | MS_PRIVATE)
     # Read-only: settings of the kernel that root may write in a namespace outlive a submission.
     _mount("proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    # Terminals are counted for the whole machine, unless they are of an instance of one's own.
+    terminals = "newinstance,ptmxmode=0666,mode=620,max=16"
+    _mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, terminals)
     for folder in ("/tmp", "/dev/shm"):
         options = f"size={limits.folder_size},nr_inodes=20000,mode=1777"
         _mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, options)

@@ -22,22 +22,23 @@ Note = Callable[[str], object]
 Namespace = dict[str, Any]
 
 
-# What the dispatcher calls an operation, where that is not the dotted name's last part.
+# What is in the dispatcher's name of an operation, where that is not the dotted name's last part.
 OPERATORS = MappingProxyType(
     {
         "scaled_dot_product_attention": ("scaled_dot_product", "safe_softmax"),
-        "softmax": ("softmax",),
-        "log_softmax": ("log_softmax",),
     }
 )
 # Ways past the hook: threads made past `threading` have none, what another process calls is not
-# seen here, and a hook can be taken away or changed. Nobody needs them for what is asked.
+# seen here (a signal lets it go on), and a hook can be taken away or changed, and is itself not
+# heard within another. Nobody needs them for what is asked.
 WAYS_ROUND = MappingProxyType(
     {
         **dict.fromkeys(("start_new_thread", "start_new"), "_thread"),
         **dict.fromkeys(("fork", "forkpty", "posix_spawn", "posix_spawnp", "system"), "os"),
         "fork_exec": "subprocess",
-        **dict.fromkeys(("setprofile", "getprofile"), "sys"),
+        **dict.fromkeys(("setprofile", "getprofile", "settrace"), "sys"),
+        **dict.fromkeys(("kill", "killpg"), "os"),
+        **dict.fromkeys(("pthread_kill", "pidfd_send_signal"), "signal"),
     }
 )
 # Whatever runs while the hook itself does is not seen: what the collector or a signal calls.
@@ -63,6 +64,7 @@ def profile_hook(not_allowed: Sequence[str], note: Note, own: Sequence[Namespace
     for name in not_allowed:
         by_last.setdefault(name.rpartition(".")[2], {}).setdefault(name.partition(".")[0], name)
     of_c = {last: homes.get("torch", next(iter(homes.values()))) for last, homes in by_last.items()}
+    names = {"forward", *by_last, *(f"_{last}" for last in by_last)}
     ways = {*WAYS_ROUND, *(function.__name__ for function in DISTURBING)}
 
     def hook(frame: FrameType, event: str, argument: Any) -> None:
@@ -80,10 +82,13 @@ def profile_hook(not_allowed: Sequence[str], note: Note, own: Sequence[Namespace
             code = frame.f_code
             if id(code) in codes:
                 note(codes[id(code)][1])
-            elif code.co_name in by_last:
+            elif code.co_name in names:
+                last = code.co_name.lstrip("_")
+                if last == "forward":
+                    last = code.co_qualname.partition(".")[0]
                 module = dict.get(frame.f_globals, "__name__")
                 home = module.partition(".")[0] if type(module) is str else ""
-                for package, name in by_last[code.co_name].items():
+                for package, name in by_last.get(last, {}).items():
                     if package == home or f"/{package}/" in code.co_filename.replace("\\", "/"):
                         note(name)
 
@@ -164,7 +169,7 @@ def _mode_classes() -> tuple[Any, Any]:
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             for last, name in self.by_last.items():
-                if _operation(func).startswith(OPERATORS.get(last, (last,))):
+                if any(part in _operation(func) for part in OPERATORS.get(last, (last,))):
                     self.note(name)
             return func(*args, **(kwargs or {}))
 

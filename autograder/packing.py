@@ -27,7 +27,12 @@ WHOLE_LIMIT = 2**63  # beyond it, NumPy keeps numbers as objects, which nothing 
 PLAIN = ("type", "raised_in", "function")
 # What no description of a value has: the end of one sentence and the beginning of the next.
 SENTENCE = re.compile(r"[.!?]\s|[\x00-\x1f]")
-COUNT_LIMIT = 1000  # cases, parts of a case, or names in a list
+COUNT_LIMIT = 1000  # cases, or names in a list
+PARTS_LIMIT = 100  # parts of what is observed of a case; a module has about twenty
+# Names of parts are ours, and a few words long; the parts of a few exercises are parameters.
+WORD = r"\w[\w']*(?:\.\w+)*"
+PART = re.compile(rf"{WORD}(?: {WORD}){{0,7}}")
+DEVICE = re.compile(r"(?:[a-z_]{1,20}(?::\d{1,3})?)?")
 
 
 def pack_case(case: Case) -> dict[str, Any]:
@@ -125,8 +130,7 @@ def with_calls(observations: Observations, called: Collection[str]) -> Observati
     return replace(observations, by_case=by_case)
 
 
-def unpack_names(items: list[Any]) -> tuple[str, ...]:
-    """Names as Python has them. Raises WireError when something else is among them."""
+def _plain_names(items: list[Any]) -> tuple[str, ...]:
     if not all(NAME.fullmatch(name) for name in _names(items)):
         raise WireError("A list of Python's names contains something else.")
     return tuple(items)
@@ -136,12 +140,13 @@ def _unpack_observation(packed: Any) -> Observation:
     fields = _fields(
         packed, values=dict, problem=(dict, type(None)), changed=list, called=list, printed=str
     )
-    _names(list(fields["values"]))
+    if len(fields["values"]) > PARTS_LIMIT or not all(map(PART.fullmatch, fields["values"])):
+        raise WireError("The parts of a result bear other names than ours.")
     return Observation(
         {part: _unpack_value(value) for part, value in fields["values"].items()},
         None if fields["problem"] is None else _unpack_problem(fields["problem"]),
-        unpack_names(fields["changed"]),
-        unpack_names(fields["called"]),
+        _plain_names(fields["changed"]),
+        _plain_names(fields["called"]),
         fields["printed"],
     )
 
@@ -157,14 +162,16 @@ def _unpack_problem(packed: Any) -> Problem:
         line=str,
         line_number=int,
     )
-    unpack_names([name for name in map(fields.get, PLAIN) if name])
-    return Problem(**{**fields, "parents": unpack_names(fields["parents"])})
+    _plain_names([name for name in map(fields.get, PLAIN) if name])
+    return Problem(**{**fields, "parents": _plain_names(fields["parents"])})
 
 
 def _unpack_value(packed: Any) -> Value:
     fields = _fields(packed, kind=str, data=object, dtype=str, device=str, description=str)
     if SENTENCE.search(fields["description"]):
         raise WireError("A returned value is described in other words than ours.")
+    if not DEVICE.fullmatch(fields["device"]):
+        raise WireError("A returned value is said to be on a device of no such name.")
     kind, data, dtype = fields["kind"], fields["data"], fields["dtype"]
     fits = {
         "array": type(data) is np.ndarray and _is_array_dtype(dtype),

@@ -97,6 +97,7 @@ def prepare() -> Prepared:
     shell.display_formatter.format(1)  # makes its parts, which takes a while
     shell.run_cell("pass", store_history=False)
     watch_threads()
+    sys.addaudithook = _nothing  # they cannot be taken away, and nobody sees what they call
     _put_stand_ins()
     sys.meta_path.insert(0, _NotHere())
     return Prepared(shell)
@@ -276,6 +277,10 @@ def _put_stand_ins() -> None:
         for module in (autograder, checking):
             setattr(module, name, _say_later)
     autograder.judge = _judge_later  # type: ignore[assignment]
+
+
+def _nothing(*_arguments: Any, **_more: Any) -> None:
+    """Stand for what does not work while a notebook is graded."""
 
 
 def _say_later(*_arguments: Any, **_more: Any) -> None:

@@ -96,10 +96,14 @@ def _noting(called: set[str]) -> Note:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Nothing that was set up before shall be called by the collector or by a signal.
+    """Nothing that was set up before shall be called by the collector, a signal or a trace.
 
-    Ctrl-C apart, which means whoever observes.
+    Ctrl-C apart, which means whoever observes. Threads that no hook sees are told of.
     """
+    if sys._current_frames().keys() - threading._active.keys():  # type: ignore[attr-defined]
+        _noting(set())("_thread.start_new_thread")
+    traced = sys.gettrace()
+    sys.settrace(None)
     handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
     set_up = [n for n, each in handlers.items() if callable(each) and n != signal.SIGINT]
     callbacks, collects = gc.callbacks[:], gc.isenabled()
@@ -115,6 +119,7 @@ def undisturbed() -> Iterator[None]:
         gc.callbacks[:] = callbacks
         if collects:
             gc.enable()
+        sys.settrace(traced)
 
 
 @contextlib.contextmanager

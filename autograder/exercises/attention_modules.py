@@ -269,13 +269,13 @@ def module_cases(rng: RNG) -> Sequence[Case]:
         case(
             "dropout, with the weights",
             "is built with dropout=0.5, and asks for the weights, which are those before dropout. "
-            "There is a mask, and it hides nothing.",
+            "A mask hides the last key.",
             12,
             2,
             dropout=0.5,
             then=DROPOUT,
             query=draw(1, 3, 12),
-            mask=np.ones((3, 3), dtype=bool),
+            mask=np.tile([True, True, False], (3, 1)),
             need_weights=True,
         ),
         case("indivisible", "has 10 features for 4 heads.", 10, 4, mentions=("10", "4")),

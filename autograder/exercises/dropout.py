@@ -4,6 +4,7 @@ Done where judging happens, so that student code cannot say what its draws show.
 such a case let every weight be read off the output (see `module_probing`).
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -110,6 +111,10 @@ def describe_dropout(draws: Tensor, plain: Tensor) -> str:
     """
     if not torch.isfinite(draws).all():
         return "the output is not finite"
+    seen = (plain != 0).flatten(0, -2).any(0)  # the keys that no mask hides
+    if not seen.any() or draws[..., ~seen].any():
+        return "the weights are not those of evaluation, with some of them dropped"
+    draws, plain = draws[..., seen], plain[..., seen]
     ratio = draws / plain
     if not torch.isfinite(ratio).all():
         return "the weights are not those of evaluation, with some of them dropped"
@@ -132,8 +137,16 @@ def describe_dropout(draws: Tensor, plain: Tensor) -> str:
     together = _together(missing)
     if together:
         return f"weights are dropped {together}, not each by itself; the others are {factor}"
-    share = round(float(missing.mean()) * QUARTERS) / QUARTERS
+    share = _share(missing)
     return f"about {share} of the weights are dropped, each by itself; the others are {factor}"
+
+
+def _share(missing: Tensor) -> float:
+    """The share that is missing: a multiple of a quarter, unless chance does not explain that."""
+    share = float(missing.mean())
+    nearest = round(share * QUARTERS) / QUARTERS
+    deviation = math.sqrt(nearest * (1 - nearest) / missing.numel())
+    return nearest if abs(share - nearest) <= 5 * deviation else round(share, 2)
 
 
 def _together(missing: Tensor) -> str:

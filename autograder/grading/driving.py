@@ -12,9 +12,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
+from autograder import exercises
+from autograder.capturing import COUNT_LIMIT
 from autograder.declaring import Case, Observations
 from autograder.grading.launching import Runner, start_runner
-from autograder.packing import pack_case, unpack_names, unpack_observations, with_calls
+from autograder.noticing import ways_round
+from autograder.packing import pack_case, unpack_observations, with_calls
 from autograder.wire import HEADER, WireError, decode, encode, sizes
 
 Start = Callable[[], AbstractContextManager[Runner]]
@@ -169,22 +172,30 @@ class _Driver:
             too_long = f"{self._too_long_in_all()} and was stopped"
         called: set[str] = set()
         try:
-            event = self._next_but_calls(min(end, own_end), index, called)
+            event = self._next_but_calls(min(end, own_end), index, cell, called)
         except TimeoutError:
             self._runner.interrupt()
             try:
-                event = self._next_but_calls(time.monotonic() + self._limits.grace, index, called)
+                event = self._next_but_calls(
+                    time.monotonic() + self._limits.grace, index, cell, called
+                )
             except TimeoutError:
                 raise _Overtime(f"{too_long}, which it ignored") from None
             run.note = too_long
         _expect(event, ENDINGS[type(cell)], index)
-        _take(event, run, called)
+        _take(event, run, cell, called)
 
-    def _next_but_calls(self, deadline: float, index: int, called: set[str]) -> dict[str, Any]:
+    def _next_but_calls(
+        self, deadline: float, index: int, cell: CodeCell | CheckCell, called: set[str]
+    ) -> dict[str, Any]:
         """The next event that is not of a call, whose names are added to `called`."""
         while (event := self._next(deadline)).get("event") == "called":
             _expect(event, {"called"}, index)
-            called.update(unpack_names([event.get("name")]))
+            name = event.get("name")
+            # Each is told once, so that there cannot be more of them than names.
+            if not isinstance(name, str) or name not in _watched(cell) or name in called:
+                raise WireError("It told of a call that nobody asked about.")
+            called.add(name)
         return event
 
     def _too_long_in_all(self) -> str:
@@ -226,16 +237,33 @@ def _expect(event: Mapping[str, Any], names: Set[str], index: int) -> None:
         raise WireError("it did not come in the agreed order.")
 
 
-def _take(event: Mapping[str, Any], run: CellRun, called: Set[str]) -> None:
+def _watched(cell: CodeCell | CheckCell) -> Set[str]:
+    """The names of the calls that a check tells of."""
+    if isinstance(cell, CodeCell):
+        return frozenset()
+    return {*exercises.find(cell.exercise).not_allowed, *ways_round()}
+
+
+def _take(
+    event: Mapping[str, Any], run: CellRun, cell: CodeCell | CheckCell, called: Set[str]
+) -> None:
     """Fill `run` from the event that ends a cell. Raises WireError."""
     name = event["event"]
     if name == "ran":
         outputs, count = event.get("outputs"), event.get("count")
-        run.outputs = outputs if isinstance(outputs, list) else []
+        # An honest process sends no more, and each takes time to clean.
+        run.outputs = outputs[:COUNT_LIMIT] if isinstance(outputs, list) else []
         run.count = count if type(count) is int and 0 <= count < 10**6 else None
-    elif name == "observed":
+    elif name == "observed" and isinstance(cell, CheckCell):
         # What was told when it happened counts, whatever is said of it later.
-        run.observations = with_calls(unpack_observations(event.get("observations")), called)
+        found = with_calls(unpack_observations(event.get("observations")), called)
+        for name, observation in found.by_case.items():
+            arguments = next((c.arguments for c in cell.cases if c.name == name), {})
+            if not {*observation.called} <= _watched(cell):
+                raise WireError("It told of a call that nobody asked about.")
+            if not {*observation.changed} <= arguments.keys():
+                raise WireError("It told of a change of what was not given.")
+        run.observations = found
     elif name == "missing":
         run.missing = True
     else:

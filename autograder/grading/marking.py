@@ -9,6 +9,8 @@ from autograder.judging import judge_observations, mend_first
 from autograder.phrasing import ended
 from autograder.verdicts import Verdict
 
+NOTE_LIMIT = 4000  # characters of a note; those of our own making have some hundred
+
 
 @dataclass(frozen=True)
 class Reason:
@@ -63,7 +65,8 @@ def _on_one_line(verdict: Verdict) -> str:
     said = [" ".join(line.split()) for line in verdict.what.splitlines() if line.strip()]
     if verdict.mend_first:
         said.append(f"It calls {verdict.mend_first}, which is not right yet.")
-    return " ".join([*map(ended, said[:-1]), *said[-1:]])
+    note = " ".join([*map(ended, said[:-1]), *said[-1:]])
+    return note if len(note) <= NOTE_LIMIT else f"{note[:NOTE_LIMIT]} …"
 
 
 def judge_looks(

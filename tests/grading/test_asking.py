@@ -172,6 +172,43 @@ def scaled_dot_product_attention(q, k, v):
     signal.raise_signal(signal.SIGUSR1)
     return kept.pop()
 """,
+    "a thread without a hook": """
+import _thread, queue
+asked, answered = queue.SimpleQueue(), queue.SimpleQueue()
+def serve(inner=scaled_dot_product_attention):
+    while True:
+        answered.put(inner(*asked.get()))
+_thread.start_new_thread(serve, ())
+def scaled_dot_product_attention(q, k, v):
+    asked.put((q, k, v))
+    return answered.get()
+""",
+    "a trace": """
+import sys
+inner = scaled_dot_product_attention
+def scaled_dot_product_attention(q, k, v):
+    kept = []
+    def trace(frame, event, argument):
+        if not kept:
+            with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+                kept.append(inner(q, k, v))
+    sys.settrace(trace)
+    (lambda: 0)()
+    sys.settrace(None)
+    return kept[0]
+""",
+    "an audit": """
+import sys
+inner, kept = scaled_dot_product_attention, []
+def heard(event, arguments):
+    if event == "mine":
+        with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+            kept.append(inner(*arguments))
+sys.addaudithook(heard)
+def scaled_dot_product_attention(q, k, v):
+    sys.audit("mine", q, k, v)
+    return kept.pop() if kept else inner(q, k, v)
+""",
     "another hook": """
 inner = scaled_dot_product_attention
 def scaled_dot_product_attention(q, k, v):

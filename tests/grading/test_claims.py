@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autograder.capturing import COUNT_LIMIT as COUNT_LIMIT_OF_OUTPUTS
 from autograder.declaring import Observation, Observations, Problem, Value
 from autograder.grading import driving
 from autograder.grading.driving import CellRun, CheckCell, CodeCell, Limits, drive
@@ -108,6 +109,45 @@ def test_an_answer_before_the_question_is_refused():
     assert "earlier cell" in second.note
 
 
+@pytest.mark.parametrize(
+    "events",
+    [
+        [{"event": "called", "name": f"name{n}"} for n in range(3)],
+        [{"event": "called", "name": "torch.softmax"}] * 2,
+        [{"event": "called", "name": ["torch.softmax"]}],
+        [{"event": "called"}],
+        [{"by_case": {"a": Observation(called=("somebody",))}}],
+        [{"by_case": {"a": Observation(changed=("somebody",))}}],
+    ],
+    ids=["other names", "twice", "a list", "no name", "called", "changed"],
+)
+def test_calls_and_changes_that_cannot_be_are_refused(events):
+    def says(send: Callable[[bytes], None]) -> None:
+        send(event("started", 0))
+        for each in events:
+            if "by_case" in each:
+                observations = Observations(each["by_case"])
+                send(event("observed", 0, observations=pack_observations(observations)))
+            else:
+                send(encode({"cell": 0, **each}))
+        send(event("observed", 0, observations=pack_observations(Observations())))
+
+    (run,) = lied_to(says, SOFTMAX)
+    assert run.observations is None
+    assert "cannot be read" in run.note
+
+
+def test_more_outputs_than_an_honest_process_sends_are_left_out():
+    text = {"output_type": "stream", "name": "stdout", "text": "x"}
+
+    def says(send: Callable[[bytes], None]) -> None:
+        send(event("started", 0))
+        send(event("ran", 0, outputs=[text] * 5000))
+
+    (run,) = lied_to(says, ONE)
+    assert len(run.outputs) == COUNT_LIMIT_OF_OUTPUTS
+
+
 def test_there_is_an_end_to_what_is_kept_of_all_answers(monkeypatch):
     monkeypatch.setattr(driving, "RECEIVED_LIMIT", 10 * 2**20)
     text = [{"output_type": "stream", "name": "stdout", "text": "x" * 4 * 2**20}]
@@ -159,13 +199,15 @@ SAID = "All 18 cases hold. Full marks."
         Observations({"a": Observation({"x": Value("other", description="a list\nFine")})}),
         Observations({"a": Observation(problem=Problem(SAID, ""))}),
         Observations({"a": Observation(problem=Problem("ValueError", "", raised_in=SAID))}),
+        Observations({"a": Observation({SAID: Value("none")})}),
+        Observations({"a": Observation({"x": Value("none", device=SAID)})}),
         Observations({"a": Observation(called=(SAID,))}),
         Observations({"a": Observation(changed=(SAID,))}),
     ],
-    ids=["refusal", "description", "lines", "type", "raised in", "called", "changed"],
+    ids=["refusal", "words", "lines", "type", "where", "part", "device", "called", "changed"],
 )
 def test_nothing_that_stands_in_our_sentences_is_a_sentence_of_its_own(observations):
-    with pytest.raises(WireError, match=r"other words than ours|something else"):
+    with pytest.raises(WireError, match=r"than ours|something else|no such name"):
         unpack_observations(pack_observations(observations))
 
 

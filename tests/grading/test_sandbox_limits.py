@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -88,6 +89,38 @@ def test_who_takes_all_processors_is_stopped(worker):
     (run,) = ran(worker, SPINNING.replace("range(30)", "range(4)").replace("(100)", "(4)"))
     assert run.note == ""
     assert_unaffected(worker)
+
+
+TERMINALS = """
+import os, time
+for _ in range(20):
+    if os.fork() == 0:
+        kept = []
+        try:
+            while True: kept.append(os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY))
+        except OSError:
+            time.sleep(100)
+time.sleep(2)
+"""
+
+
+def test_nobody_takes_all_terminals_of_the_machine(worker):
+    count = Path("/proc/sys/kernel/pty/nr")
+    before, counts = int(count.read_text()), []
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.05):
+            counts.append(int(count.read_text()))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    (run,) = ran(worker, TERMINALS)
+    over.set()
+    thread.join()
+    assert run.note == ""
+    assert max(counts) < before + 100
+    assert said(ran(worker, "!echo here")[0]) == "here\r\n"
 
 
 LOCKING = """
