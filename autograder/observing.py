@@ -144,6 +144,10 @@ def as_usual() -> Iterator[None]:
     dtype, device = torch.get_default_dtype(), torch.get_default_device()
     gradients = torch.is_grad_enabled()
     deterministic = torch.get_deterministic_debug_mode()
+    anomalies, checked = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+    casts = torch.is_autocast_enabled("cpu")
+    torch.set_anomaly_enabled(False)
+    torch.set_autocast_enabled("cpu", False)
     torch.set_grad_enabled(True)
     if dtype != torch.float32:
         torch.set_default_dtype(torch.float32)
@@ -153,6 +157,8 @@ def as_usual() -> Iterator[None]:
         yield
     finally:
         torch.set_grad_enabled(gradients)
+        torch.set_anomaly_enabled(anomalies, checked)
+        torch.set_autocast_enabled("cpu", casts)
         if torch.get_default_dtype() != dtype:
             torch.set_default_dtype(dtype)
         if torch.get_default_device() != device:

@@ -201,10 +201,9 @@ def run(line: Line, prepared: Prepared, interrupts: Interrupts) -> None:
         if isinstance(cell, str):
             event = _run_code(cell, shell, interrupts)
         else:
-            put_back()
             with told_at_once(line.telling((*cell.not_allowed, *ways_round()), index)):
                 event = _observe(cell, line.receive(), shell, interrupts)
-            put_back()
+        put_back()  # what sending rests on, and the next check
         try:
             line.send({"cell": index, **event})
         except WireError:

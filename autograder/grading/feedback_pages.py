@@ -17,7 +17,7 @@ from traitlets import default
 
 from autograder import exercises
 from autograder.exercises import UnknownExercise
-from autograder.grading.formulas import formulas_in_html, markdown_to_html
+from autograder.grading.formulas import formulas_in_html, formulas_of_a_page, markdown_to_html
 from autograder.grading.pages import code_to_html, document, printed_to_html, time_said
 from autograder.grading.places import classroom_of
 from autograder.grading.records import Record, Row, path_of, read
@@ -97,6 +97,8 @@ class FeedbackExporter(Exporter):
         record = read(path_of(verdicts, student, assignment))
         rows = {row.exercise: row for row in record.rows} if record else {}
         outline = Outline(OUR_LEVELS)
+        with formulas_of_a_page():
+            shown = [_cell(cell, rows, outline) for cell in nb.cells if not _is_empty(cell, record)]
         return document(
             "feedback",
             f"Feedback on {assignment}",
@@ -109,7 +111,7 @@ class FeedbackExporter(Exporter):
             max_score=f"{about['max_score']:g}",
             late_penalty=f"{about['late_penalty']:g}" if about["late_penalty"] else "",
             lines=list(_lines(nb, rows)),
-            cells=[_cell(cell, rows, outline) for cell in nb.cells if not _is_empty(cell, record)],
+            cells=shown,
         )
 
 

@@ -5,11 +5,14 @@ environments, outside of code. `\(…\)` and `\[…\]` are taken for formulas to
 in them: whoever writes them means one.
 """
 
+import contextlib
 import functools
 import html
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import nh3
@@ -45,6 +48,30 @@ Level = Callable[[int], int]
 """From the level of a heading, as its author chose it, to its level in the page."""
 
 
+@dataclass
+class _Room:
+    """What may still be spent on the formulas of one page: how many, and characters of MathML."""
+
+    count: int = 2000
+    text: int = 1_000_000
+
+
+_room: ContextVar[_Room | None] = ContextVar("_room", default=None)
+
+
+@contextlib.contextmanager
+def formulas_of_a_page() -> Iterator[None]:
+    """Inside the block, formulas are of one page, and what is too much for it is left as TeX.
+
+    Else one page would keep everybody else waiting for theirs.
+    """
+    token = _room.set(_Room())
+    try:
+        yield
+    finally:
+        _room.reset(token)
+
+
 @functools.lru_cache(maxsize=1024)
 def to_mathml(tex: str, *, display: bool) -> str | None:
     """A formula as MathML, or None when it cannot be converted."""
@@ -68,7 +95,12 @@ def _depth(tex: str) -> int:
 
 def _shown(tex: str, typed: str, *, display: bool) -> str:
     """A formula, or what was typed where it is none."""
-    found = to_mathml(tex, display=display)
+    room = _room.get()
+    fits = room is None or min(room.count, room.text) > 0
+    found = to_mathml(tex, display=display) if fits else None
+    if room is not None:
+        room.count -= 1
+        room.text -= len(found or "")
     return found or f"<code>{html.escape(typed, quote=False)}</code>"
 
 
@@ -101,6 +133,9 @@ def formulas_in_html(page: str, level: Level) -> str:
             if name in ("id", "name", "role") or name.startswith("aria-"):
                 del tag[name]
     for text in tree.find_all(string=IN_HTML):
+        room = _room.get()
+        if room is not None and min(room.count, room.text) <= 0:
+            break
         if type(text) is NavigableString and not CODE & {parent.name for parent in text.parents}:
             _replace(text)
     return str(tree)

@@ -15,7 +15,7 @@ from bs4 import BeautifulSoup
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat.notebooknode import NotebookNode
 
-from autograder.grading.bounding import MARKDOWN_LIMIT, Room, is_tangled
+from autograder.grading.bounding import MARKDOWN_LIMIT, Room
 
 CELL_LIMIT = 4 * 2**20  # characters of one cell's outputs
 TEXT_TYPES = ("text/plain", "text/markdown", "text/latex")
@@ -160,14 +160,16 @@ def _clean_bundle(data: dict[str, Any], room: Room) -> dict[str, str]:
     return kept
 
 
-def clean_markdown(source: str) -> str:
+def clean_markdown(source: str, room: Room | None = None) -> str:
     """A student's Markdown: as it is when it is plain, else as cleaned HTML on one line.
+
+    room: what may be spent on it, where all cells of a notebook share it.
 
     On one line it is HTML for every reader of Markdown, and nothing in it is read as Markdown
     a second time.
     """
     rendered = _render(source)
-    if is_tangled(rendered):
+    if not (room or Room()).takes_html(rendered):
         rendered = _as_it_is(source)
     if "<" not in PLAIN_TAG.sub("", rendered):
         return source

@@ -9,6 +9,7 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool, Float, Integer
 
+from autograder.grading.bounding import Room
 from autograder.grading.driving import CellRun, Limits
 from autograder.grading.marking import failed, mark
 from autograder.grading.outputs import (
@@ -52,11 +53,12 @@ class Sanitize(NbGraderPreprocessor):
             nb.cells = [said]
             repair(nb, known)
         ours = {cell.name: cell.source for cell in known}
+        room = Room()
         for cell in nb.cells:
             if cell.cell_type == "raw":
                 _become_markdown(cell)
             elif cell.cell_type == "markdown" and cell.source != ours.get(label_of(cell)):
-                cell.source = clean_markdown(cell.source)
+                cell.source = clean_markdown(cell.source, room)
         return nb, resources
 
 

@@ -29,13 +29,15 @@ from autograder.grading.reading import SIZE_LIMIT
 
 __all__ = ["Found", "UnusableSource", "opened"]
 
-FILES_LIMIT = 20_000  # in one source, those in zips within it included
+FILES_LIMIT = 100_000  # in one source, those in zips within it included
 DEPTH_LIMIT = 16  # folders inside each other
 # Characters of one name on a path. Platforms put a student's name before that of a file, and file
 # systems take 255 characters: nothing that was really handed in comes near.
 PART_LIMIT = 1000
 PART_SHOWN = 200  # characters that are kept of a longer one
 NESTED_LIMIT = 64 * 2**20  # bytes of a zip inside a zip
+# What one may hold: a whole environment of Python's has tens of thousands of files.
+NESTED_FILES_LIMIT, NESTED_TOTAL_LIMIT = 2000, 256 * 2**20
 TOTAL_LIMIT = 4 * 2**30  # bytes of all notebooks and inner zips of a source
 # What programs keep for themselves; .student-edition is ours, with a fresh copy of each exercise.
 NOISE = {
@@ -205,6 +207,14 @@ class _Reader:
         self._spend(size)
         try:
             with open_it() as stream, archive_in(stream) as archive:
+                entries = archive.infolist()
+                unpacked_size = sum(entry.file_size for entry in entries)
+                # Else one student's archive would use up what there is for all.
+                if len(entries) > NESTED_FILES_LIMIT or unpacked_size > NESTED_TOTAL_LIMIT:
+                    limits = f"{NESTED_FILES_LIMIT} files or {NESTED_TOTAL_LIMIT // 2**20} MB"
+                    much = f"the zip holds more than {limits}: unpack what belongs to the work"
+                    yield Found(path, bytes, refused=much, within=len(path.parts))
+                    return
                 inside = list(self._entries(archive))
         except DAMAGED as error:
             if self._bytes > TOTAL_LIMIT or self._files > FILES_LIMIT:

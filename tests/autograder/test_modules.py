@@ -1,6 +1,7 @@
 """Classes where functions are expected and the other way round, and modules that lack something."""
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -218,3 +219,20 @@ def test_the_notebook_fills_modules_as_the_checks_do() -> None:
         assert space["fill"](other, 7) is other
         for a, b in zip(one.parameters(), other.parameters(), strict=True):
             assert torch.equal(a, b)
+
+
+MASKED = """
+def masked_softmax(scores, mask):
+    if mask is None:
+        return torch.softmax(scores, -1)
+    return torch.softmax(scores.masked_fill(~mask, -math.inf), -1).nan_to_num(0)
+"""
+
+
+def test_help_for_debugging_that_is_still_on_costs_nothing() -> None:
+    names: dict[str, Any] = {"torch": torch, "math": math}
+    exec(MASKED, names)
+    with torch.autograd.detect_anomaly(check_nan=True), torch.autocast("cpu"):
+        assert judge("masked_softmax", names["masked_softmax"]).correct
+        assert torch.is_anomaly_enabled()
+        assert torch.is_autocast_enabled("cpu")

@@ -51,6 +51,29 @@ def test_markdown_that_is_slow_to_render(piece):
     in_time(lambda: markdown2html(clean_markdown(just)))
 
 
+def reopened(tag: str, count: int) -> str:
+    """HTML in which every paragraph opens again what the first has left open."""
+    closers = "</q>" * count  # of nothing, so that as many are closed as are opened
+    opened = "".join(f"{tag.format(n)}" for n in range(count))
+    return f"<p>{opened}</p>{'<p>x</p>' * (MARKDOWN_LIMIT // 20)}{closers}"
+
+
+@pytest.mark.parametrize(
+    "tag", ["<b title={}>", "<I title='>{:0300}'>", "<a href=#{}>", "<tt\nid={}>"]
+)
+def test_html_that_grows_when_it_is_read(tag):
+    small, large = reopened(tag, 20), reopened(tag, 480)
+    shown = clean_outputs([display("text/html", page) for page in [small, *[large] * 8]])
+    assert sum(len(str(output)) for output in shown) < 10 * 2**20
+    in_time(lambda: clean_outputs([display("text/html", large)] * 8))
+    room = Room()
+    cleaned = [clean_markdown(large, room) for _ in range(8)]
+    assert sum(map(len, cleaned)) < 20 * 2**20  # and not 64 times three, as without a limit
+    bold = "".join(f"<p>A <b>word</b> and <i class='x'>another</i>, {n}.</p>" for n in range(3000))
+    (honest,) = clean_outputs([display("text/html", bold)])
+    assert "<b>word</b>" in honest.data["text/html"]
+
+
 @pytest.mark.parametrize("piece", HTML)
 def test_html_that_is_slow_to_clean(piece):
     text = piece * (LONG // len(piece))

@@ -147,6 +147,9 @@ BESIDES = {
     "syntax": "this is no Python",
     "html": "from IPython.display import HTML, Markdown, Math\n"
     "display(HTML('<b>x</b>'), Math('x^2'))",
+    "json": "import json\njson.dumps = lambda x, indent=2: str(x)\nprint(json.dumps(1))",
+    "no network": "import socket\ndef refuse(*a): raise OSError('no network in this notebook')\n"
+    "socket.socket.sendall = socket.socket.connect = refuse",
     "names": "type = list = max = sum = 3; len_ = len\nμ = 1; 变量 = 2",
     "garbage": "import gc\ngc.disable(); gc.collect()",
     "exits": "exit()",

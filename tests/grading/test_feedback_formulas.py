@@ -8,7 +8,12 @@ import pytest
 from bs4 import BeautifulSoup
 from nbconvert.filters import markdown2html
 
-from autograder.grading.formulas import formulas_in_html, markdown_to_html, to_mathml
+from autograder.grading.formulas import (
+    formulas_in_html,
+    formulas_of_a_page,
+    markdown_to_html,
+    to_mathml,
+)
 from autograder.grading.outputs import clean_body, clean_html, clean_markdown
 from tests.grading.harmless import assert_harmless
 
@@ -183,6 +188,24 @@ def test_many_beginnings_without_an_end_take_no_time(text):
         before = time.process_time()
         work()
         assert time.process_time() - before < 20  # some took minutes
+
+
+# Short, and long as MathML.
+LONG_FORMULAS = ["$x" + "'" * 190 + "_{}$", r"$\begin{{align}}&&&&{}\end{{align}}$"]
+
+
+@pytest.mark.parametrize("formula", LONG_FORMULAS)
+def test_a_page_has_an_end_of_formulas(formula):
+    page = " ".join(formula.format(n) for n in range(900))
+    began = time.process_time()
+    with formulas_of_a_page():
+        shown = "".join(formulas_in_html(f"<p>{page}</p>", same) for _ in range(8))
+        shown += markdown_to_html("$x_1$ and **words**", same)
+    assert 10 < shown.count("<math") < 900 * 8
+    assert len(shown) < 8 * len(page) + 2 * 2**20
+    assert "<strong>words</strong>" in shown
+    assert time.process_time() - began < 60
+    assert "<math" in markdown_to_html("$x_1$", same)  # the next page
 
 
 def test_heads_of_tables_have_a_scope():

@@ -84,6 +84,26 @@ def test_bombs_and_crowds(take, monkeypatch):
         take({f"{n}/x.txt": "" for n in range(4)})
 
 
+def test_a_zip_with_too_much_in_it_is_refused_and_the_others_are_taken(take, monkeypatch):
+    monkeypatch.setattr(sources, "NESTED_FILES_LIMIT", 5)
+    monkeypatch.setattr(sources, "NESTED_TOTAL_LIMIT", 2**20)
+    honest = {NAME: work("ada")}
+    done = take(
+        {
+            "crowd.zip": zipped({f"{n}.txt": "" for n in range(6)}),
+            "bomb.zip": zipped({"a/01-exercises.ipynb": b"0" * (2**20 + 1)}),
+            "ada.zip": zipped(honest),
+        }
+    )
+    assert sum("more than 5 files or 1 MB" in one.why for one in done.ignored) == 2
+    states_of = states(done)
+    assert (states_of["ada"], states_of["bomb"], states_of["crowd"]) == (
+        "new",
+        "no notebook",
+        "no notebook",
+    )
+
+
 def test_a_zip_inside_a_zip_inside_a_zip_is_listed(take):
     third = zipped({"x.ipynb": work("x")})
     done = take({"ada_1_2_w.zip": zipped({"again.zip": third})})
