@@ -130,12 +130,6 @@ def with_calls(observations: Observations, called: Collection[str]) -> Observati
     return replace(observations, by_case=by_case)
 
 
-def _plain_names(items: list[Any]) -> tuple[str, ...]:
-    if not all(NAME.fullmatch(name) for name in _names(items)):
-        raise WireError("A list of Python's names contains something else.")
-    return tuple(items)
-
-
 def _unpack_observation(packed: Any) -> Observation:
     fields = _fields(
         packed, values=dict, problem=(dict, type(None)), changed=list, called=list, printed=str
@@ -196,6 +190,12 @@ def _names(items: list[Any]) -> tuple[str, ...]:
         raise WireError(f"There are {len(items)} names, where {COUNT_LIMIT} are many.")
     if not all(type(item) is str and len(item) <= NAME_LIMIT for item in items):
         raise WireError("A list of names contains something else.")
+    return tuple(items)
+
+
+def _plain_names(items: list[Any]) -> tuple[str, ...]:
+    if not all(NAME.fullmatch(name) for name in _names(items)):
+        raise WireError("A list of Python's names contains something else.")
     return tuple(items)
 
 

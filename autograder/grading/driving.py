@@ -193,7 +193,7 @@ class _Driver:
             _expect(event, {"called"}, index)
             name = event.get("name")
             # Each is told once, so that there cannot be more of them than names.
-            if not isinstance(name, str) or name not in _watched(cell) or name in called:
+            if not isinstance(name, str) or name not in _watched(cell) - called:
                 raise WireError("It told of a call that nobody asked about.")
             called.add(name)
         return event
@@ -255,19 +255,24 @@ def _take(
         run.outputs = outputs[:COUNT_LIMIT] if isinstance(outputs, list) else []
         run.count = count if type(count) is int and 0 <= count < 10**6 else None
     elif name == "observed" and isinstance(cell, CheckCell):
+        observations = unpack_observations(event.get("observations"))
+        _require_what_can_be(observations, cell)
         # What was told when it happened counts, whatever is said of it later.
-        found = with_calls(unpack_observations(event.get("observations")), called)
-        for name, observation in found.by_case.items():
-            arguments = next((c.arguments for c in cell.cases if c.name == name), {})
-            if not {*observation.called} <= _watched(cell):
-                raise WireError("It told of a call that nobody asked about.")
-            if not {*observation.changed} <= arguments.keys():
-                raise WireError("It told of a change of what was not given.")
-        run.observations = found
+        run.observations = with_calls(observations, called)
     elif name == "missing":
         run.missing = True
     else:
         run.note = run.note or _why_it_failed(event)
+
+
+def _require_what_can_be(observations: Observations, cell: CheckCell) -> None:
+    """Raise WireError for calls that are not watched, and for changes of what was not given."""
+    given = {case.name: case.arguments.keys() for case in cell.cases}
+    for name, observation in observations.by_case.items():
+        if not {*observation.called} <= _watched(cell):
+            raise WireError("It told of a call that nobody asked about.")
+        if not {*observation.changed} <= given.get(name, set()):
+            raise WireError("It told of a change of what was not given.")
 
 
 def is_overtime(why: str) -> bool:

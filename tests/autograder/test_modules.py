@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from autograder import judge
+from autograder.exercises.dropout import DRAWS, describe_dropout
 from autograder.module_probing import fill
 from autograder.rendering import to_html, to_text
 from course.attention.module import MultiHeadAttention as Reference
@@ -221,6 +222,36 @@ def test_the_notebook_fills_modules_as_the_checks_do() -> None:
             assert torch.equal(a, b)
 
 
+class BlindBehindAMask(Right):
+    """Forgets everything in training where a mask hides something."""
+
+    def __init__(self, d_model: int, num_heads: int, dropout: float = 0.0, bias: bool = True):
+        super().__init__(d_model, num_heads, dropout, bias)
+        self.some = dropout > 0
+
+    def forward(self, query: Any, *more: Any, mask: Any = None, **named: Any) -> Any:
+        result = super().forward(query, *more, mask=mask, **named)
+        if not (self.training and self.some and mask is not None and not mask.all()):
+            return result
+        return tuple(0 * each for each in result) if type(result) is tuple else 0 * result
+
+
+def test_dropout_is_watched_behind_a_mask_too() -> None:
+    verdict = judge(NAME, BlindBehindAMask)
+    assert verdict.outcome == "wrong values", verdict.message
+
+
+@pytest.mark.parametrize(("dropped", "said"), [(0.25, "0.25"), (0.3, "0."), (0.5, "0.5")])
+def test_the_share_that_is_dropped_is_looked_at_closely(dropped: float, said: str) -> None:
+    generator = torch.Generator().manual_seed(1)
+    plain = torch.rand(5, 2, 1, 3, generator=generator).expand(-1, -1, 2, -1) + 0.1
+    for _ in range(50):
+        missing = torch.rand(DRAWS, 5, 2, 1, 3, generator=generator) < dropped
+        told = describe_dropout(plain * ~missing / 0.75, plain)
+        assert told.startswith(f"about {said}")
+        assert ("about 0.25 " in told) == (dropped == 0.25)
+
+
 MASKED = """
 def masked_softmax(scores, mask):
     if mask is None:
@@ -232,7 +263,17 @@ def masked_softmax(scores, mask):
 def test_help_for_debugging_that_is_still_on_costs_nothing() -> None:
     names: dict[str, Any] = {"torch": torch, "math": math}
     exec(MASKED, names)
+    on = []
+
+    def masked_softmax(scores: Any, mask: Any) -> Any:
+        # What is expected is computed in the same process here, and might be cast as well.
+        on.append(torch.is_autocast_enabled("cpu"))
+        return names["masked_softmax"](scores, mask)
+
     with torch.autograd.detect_anomaly(check_nan=True), torch.autocast("cpu"):
-        assert judge("masked_softmax", names["masked_softmax"]).correct
+        verdict = judge("masked_softmax", masked_softmax)
         assert torch.is_anomaly_enabled()
         assert torch.is_autocast_enabled("cpu")
+    assert verdict.correct, verdict.message
+    assert on
+    assert not any(on)

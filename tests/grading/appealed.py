@@ -1,6 +1,9 @@
 """Asking how something was graded, and what an appeal must leave alone."""
 
+import contextlib
 import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from bs4 import BeautifulSoup
@@ -34,3 +37,14 @@ def state(school) -> dict[str, bytes]:
         files["gradebook"] = "\n".join(database.iterdump()).encode()
     database.close()
     return files
+
+
+@contextlib.contextmanager
+def holding(path: Path, data: bytes) -> Iterator[None]:
+    """Inside the block, the file holds something else."""
+    kept = path.read_bytes()
+    path.write_bytes(data)
+    try:
+        yield
+    finally:
+        path.write_bytes(kept)

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from autograder.grading.records import path_of
-from tests.grading.appealed import asked, page_of, state, words
+from tests.grading.appealed import asked, holding, page_of, state, words
 from tests.grading.notebooks import ONE, OVERFLOWING, WRONG_AXIS, solved
 from tests.grading.reported import remove_exercise
 
@@ -55,15 +55,11 @@ def test_a_submission_that_was_replaced_is_found_among_the_earlier_ones(explain,
 
 def test_another_verdict_is_said_to_be_one(explain, class_of):
     path = path_of(class_of.classroom.verdicts, "zed", ONE)
-    kept = path.read_bytes()
-    record = json.loads(kept)
+    record = json.loads(path.read_bytes())
     row = next(row for row in record["rows"] if row["exercise"] == "softmax")
     row.update(outcome="wrong values", points=0.0, score=0.5, mistake="overflow")
-    try:
-        path.write_text(json.dumps(record))
+    with holding(path, json.dumps(record).encode()):
         done = explain("zed", "softmax")
-    finally:
-        path.write_bytes(kept)
     assert done.exit_code == 1
     assert "Another verdict came out: outcome was wrong values, and is correct;" in done.stdout
     assert "points were 0, and are 2." in done.stdout
@@ -79,13 +75,10 @@ def test_another_verdict_is_said_to_be_one(explain, class_of):
 
 def test_an_edited_assignment_is_mentioned(explain, class_of):
     path = class_of.project.solutions / ONE / "01-exercises.ipynb"
-    kept = path.read_bytes()
     before = state(class_of)
-    try:
-        path.write_bytes(kept.replace(b"import numpy as np", b"import numpy as np; a = 1"))
+    edited = path.read_bytes().replace(b"import numpy as np", b"import numpy as np; a = 1")
+    with holding(path, edited):
         done = explain("ada", "softmax")
-    finally:
-        path.write_bytes(kept)
     assert done.exit_code == 0, done.output
     assert "has been edited since it was graded." in done.stdout
     assert state(class_of) == before
@@ -93,12 +86,9 @@ def test_an_edited_assignment_is_mentioned(explain, class_of):
 
 def test_an_exercise_that_the_grader_has_no_more_is_a_sentence(explain, class_of):
     path = path_of(class_of.classroom.verdicts, "zed", ONE)
-    kept = path.read_bytes()
-    try:
-        path.write_bytes(kept.replace(b'"exercise": "softmax"', b'"exercise": "softmix"'))
+    edited = path.read_bytes().replace(b'"exercise": "softmax"', b'"exercise": "softmix"')
+    with holding(path, edited):
         done = explain("zed", "softmix")
-    finally:
-        path.write_bytes(kept)
     assert done.exit_code == 1
     assert "softmix is no exercise of this version of the grader any more" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -132,12 +122,8 @@ def test_a_timestamp_that_was_added_is_all_that_has_changed(explain, class_of):
 
 def test_partial_credit_that_was_switched_on_since_is_named(explain, class_of):
     config = class_of.project.config
-    kept = config.read_bytes()
-    try:
-        config.write_bytes(kept + b"\nc.Judge.partial_credit = True\n")
+    with holding(config, config.read_bytes() + b"\nc.Judge.partial_credit = True\n"):
         done = explain("ada", "softmax")
-    finally:
-        config.write_bytes(kept)
     assert done.exit_code == 1
     assert "The same verdict came out again, and is worth something else: 0 points" in done.stdout
     assert "c.Judge.partial_credit in nbgrader_config.py" in done.stdout
