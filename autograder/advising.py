@@ -15,6 +15,7 @@ ADVICE = {
     "wrong-number-of-results": "return all of them, separated by commas, in this order.",
     "changed-input": "write `x = x * w` where you have `x *= w`, or work on a copy: x.copy(), "
     "in PyTorch x.clone().",
+    "changed-later": "make what you return anew in each call, and keep nothing of an earlier one.",
     "missing-gradient": "stay within torch: no .item(), .numpy(), .data, .detach() or no_grad.",
     "wrong-gradient": "stay within torch: no .data, .detach() or no_grad on the way.",
     "no-value-error": "raise ValueError(...) when the inputs do not fit, and say what does not.",

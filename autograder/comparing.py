@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from autograder.declaring import PARAMETERS, Case, Exercise, Observation, Problem, Value
+from autograder.keeping import LATER
 from autograder.phrasing import sentence, shape_sentence, type_sentence, values_sentence, worst
 from autograder.registering import compare_parameters
 
@@ -26,6 +27,7 @@ FLOOR = 2e-8
 # A root of d_k that is held in float32 is off by this share, and so are the scores.
 ROOT = 6.5e-8
 SCORES = 1e4  # of larger scores a softmax picks one, and their rounding does not show
+MOST_NUMBERS = 16  # that a message may hold: shapes of several inputs are no matter
 # What Python itself says in a ValueError, where code takes its inputs apart: nobody's refusal.
 PYTHONS_OWN = re.compile(r"(too many|not enough) values to unpack|math domain error")
 REFUSALS = frozenset(("ValueError", "AssertionError"))
@@ -127,19 +129,29 @@ def difference(
         found = _part_difference(exercise, case, part, value, seen.values[part], size)
         if found is not None:
             return _after_change(exercise, seen, found)
-    if seen.changed:
+    if _changed_inputs(seen):
         return Difference("wrong values", _changed_sentence(exercise, seen), "changed-input")
+    if seen.changed:
+        said = (
+            f"This is right when {exercise.name} returns. But a later call changes {LATER}, and "
+            "whoever called first still needs it."
+        )
+        return Difference("wrong values", said, "changed-later")
     return None
 
 
+def _changed_inputs(seen: Observation) -> tuple[str, ...]:
+    return tuple(name for name in seen.changed if name != LATER)
+
+
 def _changed_sentence(exercise: Exercise, seen: Observation) -> str:
-    names = " and ".join(seen.changed)
+    names = " and ".join(_changed_inputs(seen))
     return f"{exercise.name} changes its input {names} in place, and the caller still needs it."
 
 
 def _after_change(exercise: Exercise, seen: Observation, found: Difference) -> Difference:
     """Wrong values of code that changes its inputs: the change may be what makes them wrong."""
-    if not seen.changed or found.outcome != "wrong values":
+    if not _changed_inputs(seen) or found.outcome != "wrong values":
         return found
     what = f"{found.what} And {_changed_sentence(exercise, seen)}"
     return replace(found, what=what, mistake="changed-input")
@@ -199,6 +211,14 @@ def _expected_problem(exercise: Exercise, case: Case, seen: Observation) -> Diff
         said = f"{_problem_sentence(exercise, seen)}\nThese inputs call for a ValueError."
         return Difference("error", said, "other-error")
     missing = [word for word in case.mentions if word not in problem.message]
+    numbers = set(re.findall(r"\d+", problem.message))
+    if case.mentions and len(numbers) > MOST_NUMBERS:
+        return Difference(
+            "wrong values",
+            f"The {problem.type} for these inputs should name {' and '.join(case.mentions)}, and "
+            f"not {len(numbers)} numbers, among which nobody finds them.",
+            "silent-value-error",
+        )
     if missing:
         return Difference(
             "wrong values",

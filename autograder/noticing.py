@@ -26,6 +26,7 @@ Namespace = dict[str, Any]
 OPERATORS = MappingProxyType(
     {
         "scaled_dot_product_attention": ("scaled_dot_product", "safe_softmax"),
+        "multi_head_attention_forward": ("multi_head_attention", "transformer_encoder_layer"),
     }
 )
 # Ways past the hook: threads made past `threading` have none, what another process calls is not
@@ -47,9 +48,14 @@ DISTURBING = MappingProxyType({gc.enable: "gc.enable", signal.signal: "signal.si
 LIBRARIES = ("torch._dynamo", "torch._inductor", "platform", "ctypes.")
 
 
+REPLACING = "torch.library.Library"  # of torch's operators, by others
+WENT_ON = "os.kill"  # what lets a halted process go on
+
+
 def ways_round() -> tuple[str, ...]:
     """The names of the calls that nothing allows, because what they do could not be watched."""
-    return (*(f"{home}.{last}" for last, home in WAYS_ROUND.items()), *DISTURBING.values())
+    ways = (f"{home}.{last}" for last, home in WAYS_ROUND.items())
+    return (*ways, *DISTURBING.values(), REPLACING)
 
 
 def profile_hook(not_allowed: Sequence[str], note: Note, own: Sequence[Namespace]) -> Hook:
@@ -73,7 +79,7 @@ def profile_hook(not_allowed: Sequence[str], note: Note, own: Sequence[Namespace
             last = getattr(argument, "__name__", None)
             if last in of_c:
                 note(of_c[last])
-            elif last in ways and not _is_theirs(frame, own):
+            elif last in ways and not is_theirs(frame, own):
                 if last in WAYS_ROUND:
                     note(f"{WAYS_ROUND[last]}.{last}")
                 elif any(argument is function for function in DISTURBING):
@@ -95,7 +101,7 @@ def profile_hook(not_allowed: Sequence[str], note: Note, own: Sequence[Namespace
     return hook
 
 
-def _is_theirs(frame: FrameType, own: Sequence[Namespace]) -> bool:
+def is_theirs(frame: FrameType, own: Sequence[Namespace]) -> bool:
     """Whether we ourselves or a library go this way for their own ends."""
     if any(frame.f_globals is names for names in own):
         return True
@@ -103,7 +109,8 @@ def _is_theirs(frame: FrameType, own: Sequence[Namespace]) -> bool:
     while callers is not None:
         name = dict.get(callers.f_globals, "__name__")
         if type(name) is str and name.startswith(LIBRARIES):
-            return True
+            # Anybody can call a namespace so.
+            return getattr(sys.modules.get(name), "__dict__", None) is callers.f_globals
         callers = callers.f_back
     return False
 
@@ -129,14 +136,31 @@ def _codes(name: str) -> list[CodeType]:
     return []
 
 
+def _of_torch(not_allowed: Sequence[str]) -> dict[str, str]:
+    """The names of torch by their last parts."""
+    names = [name for name in not_allowed if name.startswith("torch.")]
+    return {name.rpartition(".")[2]: name for name in reversed(names)}
+
+
+def operator_hook(not_allowed: Sequence[str], note: Note) -> Callable[[str], None]:
+    """What is to be told which operator of torch runs, by its bare name: "softmax"."""
+    by_last = _of_torch(not_allowed)
+
+    def hook(operator: str) -> None:
+        for last, name in by_last.items():
+            if any(part in operator for part in OPERATORS.get(last, (last,))):
+                note(name)
+
+    return hook
+
+
 def torch_modes(not_allowed: Sequence[str], note: Note) -> list[Any]:
     """Contexts in which torch's own functions and operators are noted; none without torch."""
-    names = [name for name in not_allowed if name.startswith("torch.")]
-    if not names or torch_if_loaded() is None:
+    by_last = _of_torch(not_allowed)
+    if not by_last or torch_if_loaded() is None:
         return []
-    by_last = {name.rpartition(".")[2]: name for name in reversed(names)}
     see_functions, see_operators = _mode_classes()
-    return [see_functions(by_last, note), see_operators(by_last, note)]
+    return [see_functions(by_last, note), see_operators(operator_hook(not_allowed, note))]
 
 
 @functools.cache
@@ -157,9 +181,9 @@ def _mode_classes() -> tuple[Any, Any]:
             return func(*args, **(kwargs or {}))
 
     class SeeOperators(TorchDispatchMode):
-        def __init__(self, by_last, note):
+        def __init__(self, hook):
             super().__init__()
-            self.by_last, self.note = by_last, note
+            self.hook = hook
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
@@ -168,15 +192,13 @@ def _mode_classes() -> tuple[Any, Any]:
             return False
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            for last, name in self.by_last.items():
-                if any(part in _operation(func) for part in OPERATORS.get(last, (last,))):
-                    self.note(name)
+            self.hook(_operator(func))
             return func(*args, **(kwargs or {}))
 
     return SeeFunctions, SeeOperators
 
 
 @functools.lru_cache(maxsize=1024)
-def _operation(operator: Any) -> str:
+def _operator(function: Any) -> str:
     """The name of an operator without its namespace, overload and leading underscores."""
-    return str(operator.name()).partition("::")[2].partition(".")[0].lstrip("_")
+    return str(function.name()).partition("::")[2].partition(".")[0].lstrip("_")

@@ -9,13 +9,15 @@ import dis
 import inspect
 import io
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from autograder.declaring import Case, Exercise, Observation, Observations, Probe, Value
+from autograder.keeping import LATER, Kept, keep, kept
 from autograder.recording import (
     attribute,
     changed,
@@ -43,7 +45,9 @@ def returns(*parts: str) -> Probe:
     def probe(implementation: Callable[..., Any], case: Case) -> Observation:
         with watched():  # also what is recorded: to look at a result may run code of its class
             arguments = {name: fresh(value) for name, value in case.arguments.items()}
-            values = name_parts(implementation(*arguments.values()), parts)
+            returned = implementation(*arguments.values())
+            values = name_parts(returned, parts)
+        keep(case, lambda: name_parts(returned, parts), values, arguments)
         return Observation(values=values, changed=changed(case.arguments, arguments))
 
     return probe
@@ -77,8 +81,12 @@ def observe(exercise: Exercise, implementation: object, cases: Sequence[Case]) -
     if why_not:
         return Observations(refusal=why_not)
     assert callable(implementation)
+    with kept() as calls:
+        by_case = {case.name: observe_case(exercise, implementation, case) for case in cases}
+    for name in _changed_later(exercise, calls):
+        by_case[name] = replace(by_case[name], changed=(*by_case[name].changed, LATER))
     return Observations(
-        by_case={case.name: observe_case(exercise, implementation, case) for case in cases},
+        by_case=by_case,
         refers_to=tuple(name for name in exercise.uses if name in _names_used(implementation)),
     )
 
@@ -103,6 +111,23 @@ def observe_case(exercise: Exercise, implementation: Callable[..., Any], case: C
         called=tuple(sorted(called)),
         printed=printable(output.getvalue(), PRINT_LIMIT + len(CUT)),
     )
+
+
+def _changed_later(exercise: Exercise, calls: Mapping[str, Kept]) -> list[str]:
+    """The cases whose results or arguments a later call has changed."""
+    changed_later = []
+    for name, call in calls.items():
+        with _quiet(_BoundedText()), as_usual(), left_to_probe(exercise.not_allowed, set()):
+            try:
+                with watched():
+                    has_changed = call.has_changed()
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # from a class of the learner's: it says nothing of later calls
+                continue
+            if has_changed:
+                changed_later.append(name)
+    return changed_later
 
 
 class _BoundedText(io.StringIO):

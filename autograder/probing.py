@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from autograder.declaring import Case, Observation, Probe, Value
+from autograder.keeping import keep
 from autograder.observing import items_of, name_parts
 from autograder.recording import changed, fresh, is_tensor, record
 from autograder.watching import watched
@@ -33,6 +34,7 @@ def differentiates(*parts: str, to: Sequence[str]) -> Probe:
             returned = implementation(*arguments.values())
             values = name_parts(returned, parts)
         after = {name: _plain(value) for name, value in arguments.items()}
+        keep(case, lambda: name_parts(returned, parts), values, after)
         modified = changed(case.arguments, after)
         try:
             values.update(gradients(returned, leaves))

@@ -18,7 +18,7 @@ from typing import Any
 Home = ModuleType | type
 
 LIBRARIES = (
-    *("builtins", "sys", "threading", "contextlib", "socket"),
+    *("builtins", "sys", "threading", "contextlib", "socket", "gc", "signal", "os"),
     *("json", "json.encoder", "json.decoder"),
     *("torch.overrides", "torch.utils._python_dispatch", "torch.nn.modules.module"),
 )

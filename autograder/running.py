@@ -29,19 +29,22 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import autograder
 from autograder import exercises
 from autograder.capturing import ZMQInteractiveShell, start_shell
 from autograder.declaring import Exercise
-from autograder.noticing import ways_round
+from autograder.halting import nobody_else
+from autograder.noticing import WENT_ON, ways_round
 from autograder.observing import observe
 from autograder.packing import pack_observations, unpack_case
 from autograder.recording import type_name
 from autograder.restoring import Restoring
 from autograder.watching import (
     afterwards,
+    overhear,
     told_at_once,
     undisturbed,
     watch_python,
@@ -55,10 +58,13 @@ BESIDE_STUDENT_CODE = (
     "confining",
     "declaring",
     "exercises",
+    "halting",
+    "keeping",
     "module_moving",
     "module_probing",
     "noticing",
     "observing",
+    "overhearing",
     "packing",
     "probing",
     "recording",
@@ -97,6 +103,7 @@ def prepare() -> Prepared:
     shell.display_formatter.format(1)  # makes its parts, which takes a while
     shell.run_cell("pass", store_history=False)
     watch_threads()
+    overhear()
     sys.addaudithook = _nothing  # they cannot be taken away, and nobody sees what they call
     _put_stand_ins()
     sys.meta_path.insert(0, _NotHere())
@@ -201,7 +208,8 @@ def run(line: Line, prepared: Prepared, interrupts: Interrupts) -> None:
         if isinstance(cell, str):
             event = _run_code(cell, shell, interrupts)
         else:
-            with told_at_once(line.telling((*cell.not_allowed, *ways_round()), index)):
+            tell = line.telling((*cell.not_allowed, *ways_round()), index)
+            with told_at_once(tell), nobody_else(partial(tell, WENT_ON)):
                 event = _observe(cell, line.receive(), shell, interrupts)
         put_back()  # what sending rests on, and the next check
         try:
@@ -233,7 +241,7 @@ def _observe(
     try:
         # From before the inputs can be read: else whoever lies in wait for them, in a thread or in
         # what is called while they are unpacked, could answer them in ways that are not allowed.
-        with nobody_else(), undisturbed(), watch_python(exercise.not_allowed, set()):
+        with undisturbed(), watch_python(exercise.not_allowed, set()):
             cases = [unpack_case(case) for case in decode(asked)["cases"]]
             implementation = shell.user_ns.get(exercise.name, _MISSING)
             if implementation is _MISSING:
@@ -247,24 +255,6 @@ def _observe(
         return {"event": "failed", "why": "unobserved", "error": type_name(type(error))}
     finally:
         shell.outputs.take()
-
-
-@contextlib.contextmanager
-def nobody_else() -> Iterator[None]:
-    """Halt what else runs in the sandbox: other processes shall not answer for the function."""
-    if os.getpid() != 1:  # without the sandbox they could be anybody's
-        yield
-        return
-    _signal_all_others(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        _signal_all_others(signal.SIGCONT)
-
-
-def _signal_all_others(number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(-1, number)  # everything in this namespace but its first process, which this is
 
 
 def _put_stand_ins() -> None:

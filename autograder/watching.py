@@ -12,9 +12,17 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
-from autograder.noticing import Hook, Note, profile_hook, torch_modes
+from autograder.noticing import (
+    REPLACING,
+    Hook,
+    Note,
+    operator_hook,
+    profile_hook,
+    torch_modes,
+)
+from autograder.overhearing import Kernels, Threads
 
 # What `watched` watches for, while a probe runs: it says itself which calls are the learner's.
 _WATCHED: ContextVar[tuple[Sequence[str], set[str]]] = ContextVar("_WATCHED", default=((), set()))
@@ -22,7 +30,37 @@ _WATCHED: ContextVar[tuple[Sequence[str], set[str]]] = ContextVar("_WATCHED", de
 
 _afterwards: tuple[Callable[[], object], ...] = ()
 _told: tuple[Note, ...] = ()  # whom to tell at once of a call that is not allowed
-_hooks: list[Hook | None] = []  # of the blocks that are watched just now; the last one counts
+
+
+class _Watch(NamedTuple):
+    """Whom to ask what a call, an operator of torch and an audit event mean."""
+
+    hook: Hook
+    of_operator: Note
+    note: Note
+
+
+_watches: list[_Watch | None] = []  # of the blocks that are watched just now; the last one counts
+
+
+def _in_threads(frame: FrameType, event: str, argument: Any) -> None:
+    if _watches and _watches[-1] is not None:
+        _watches[-1].hook(frame, event, argument)
+
+
+def _of_operator(operator: str) -> None:
+    if _watches and _watches[-1] is not None:
+        _watches[-1].of_operator(operator)
+
+
+def _of_audit(name: str) -> None:
+    if _watches and _watches[-1] is not None:
+        _watches[-1].note(name)
+
+
+_OWN = (globals(), vars(threading))
+_threads = Threads(_in_threads, _OWN, _of_audit)
+_kernels: list[Kernels] = []
 
 
 def watch_threads() -> None:
@@ -33,9 +71,16 @@ def watch_threads() -> None:
     threading.setprofile(_in_threads)
 
 
-def _in_threads(frame: FrameType, event: str, argument: Any) -> None:
-    if _hooks and _hooks[-1] is not None:
-        _hooks[-1](frame, event, argument)
+def overhear() -> None:
+    """From now on, and for good, notice also what belongs to no thread; slower, like threads."""
+    _threads.listen()
+    _put_kernels()
+
+
+def _put_kernels() -> None:
+    kernels = Kernels.put(_of_operator)
+    if kernels is not None:
+        _kernels.append(kernels)
 
 
 @contextlib.contextmanager
@@ -98,10 +143,14 @@ def _noting(called: set[str]) -> Note:
 def undisturbed() -> Iterator[None]:
     """Nothing that was set up before shall be called by the collector, a signal or a trace.
 
-    Ctrl-C apart, which means whoever observes. Threads that no hook sees are told of.
+    Ctrl-C apart, which means whoever observes. Threads that no hook sees are told of, and
+    operators of torch that somebody has replaced.
     """
-    if sys._current_frames().keys() - threading._active.keys():  # type: ignore[attr-defined]
-        _noting(set())("_thread.start_new_thread")
+    tell = _noting(set())
+    if not _kernels:  # torch was loaded only now
+        _put_kernels()
+    if _threads.unwatched():
+        tell("_thread.start_new_thread")
     traced = sys.gettrace()
     sys.settrace(None)
     handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
@@ -114,6 +163,8 @@ def undisturbed() -> Iterator[None]:
     try:
         yield
     finally:
+        if not all(kernels.untouched() for kernels in _kernels):
+            tell(REPLACING)
         for number in set_up:
             signal.signal(number, handlers[number])
         gc.callbacks[:] = callbacks
@@ -138,20 +189,21 @@ def watch_python(not_allowed: Sequence[str], called: set[str]) -> Iterator[None]
 
     Where nothing is not allowed, nothing is watched inside the block, whatever is outside.
     """
-    if not not_allowed and not _hooks:
+    if not not_allowed and not _watches:
         yield
         return
-    own = (globals(), vars(threading))
-    hook = profile_hook(not_allowed, _noting(called), own) if not_allowed else None
+    note = _noting(called)
+    hook = profile_hook(not_allowed, note, _OWN) if not_allowed else None
+    watch = _Watch(hook, operator_hook(not_allowed, note), note) if hook else None
     previous, previous_in_threads = sys.getprofile(), threading.getprofile()
     # setprofile for threads first: from the next line on, every call is seen.
     threading.setprofile(_in_threads)
-    _hooks.append(hook)
+    _watches.append(watch)
     sys.setprofile(hook)
     try:
         yield
     finally:
-        _hooks.remove(hook)
+        _watches.remove(watch)
         if previous is None or callable(previous):
             sys.setprofile(previous)
         else:  # cProfile, as in `%prun check(...)`, is no function and goes on by itself

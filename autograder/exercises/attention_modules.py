@@ -12,7 +12,7 @@ import numpy as np
 
 from autograder.declaring import Case
 from autograder.exercises import purposes
-from autograder.exercises.inputs import normal, permuted, readable
+from autograder.exercises.inputs import indivisible, normal, permuted, readable
 from autograder.exercises.module_observing import AGAIN, COPIED, DROPOUT, MOVED, SAVED
 from autograder.exercises.torch_inputs import tensor
 
@@ -39,6 +39,7 @@ def self_cases(rng: RNG) -> Sequence[Case]:
     def case(name: str, purpose: str, d_model: int, num_heads: int, **more: Any) -> Case:
         return _case(rng, name, purpose, d_model, num_heads, **more)
 
+    left_over = indivisible(rng, 4)
     return (
         case("two words", "has one text of two words.", 6, 2, x=readable(rng, 1, 2, 6)),
         # The root of four is exact in every dtype, so that other losses of digits stand out.
@@ -61,7 +62,13 @@ def self_cases(rng: RNG) -> Sequence[Case]:
         case("float32", "is in float32.", 6, 2, x=normal(rng, 2, 4, 6, dtype=np.float32)),
         case("not contiguous", purposes.PERMUTED, 12, 2, x=permuted(rng, 3, 5, 12)),
         *_lives(case, "x", lambda *shape: normal(rng, *shape)),
-        case("indivisible", "has 10 features for 4 heads.", 10, 4, mentions=("10", "4")),
+        case(
+            "indivisible",
+            f"has {left_over} features for 4 heads.",
+            left_over,
+            4,
+            mentions=(str(left_over), "4"),
+        ),
     )
 
 
@@ -116,8 +123,9 @@ def module_cases(rng: RNG) -> Sequence[Case]:
 
     four = {"query": draw(2, 4, 10), "key": draw(2, 6, 10), "value": draw(2, 6, 10)}
     equal = {name: draw(3, 3, 9) for name in ("query", "key", "value")}
-    large = {"query": draw(2, 4, 12, scale=200.0), "key": draw(2, 6, 12, scale=200.0)}
+    large = {"query": draw(2, 5, 12, scale=200.0), "key": draw(2, 6, 12, scale=200.0)}
     half = {name: draw(2, n, 6).astype(np.float16) for name, n in (("query", 3), ("key", 5))}
+    left_over = indivisible(rng, 4)
     return (
         case(
             "two words",
@@ -216,7 +224,7 @@ def module_cases(rng: RNG) -> Sequence[Case]:
             magnitude=1e5,
             scaled=False,  # the root of four is exact in every dtype
             **large,
-            mask=per_head(rng, 2, 3, 4, 6),
+            mask=one_of_six(rng, 2, 3, 5),
             need_weights=True,
         ),
         case("one head", "has one head only.", 5, 1, query=draw(3, 4, 5), need_weights=True),
@@ -278,13 +286,30 @@ def module_cases(rng: RNG) -> Sequence[Case]:
             mask=np.tile([True, True, False], (3, 1)),
             need_weights=True,
         ),
-        case("indivisible", "has 10 features for 4 heads.", 10, 4, mentions=("10", "4")),
+        case(
+            "indivisible",
+            f"has {left_over} features for 4 heads.",
+            left_over,
+            4,
+            mentions=(str(left_over), "4"),
+        ),
     )
 
 
 def padding(n: int, *lengths: int) -> np.ndarray:
     """Which of n keys are words, for texts of these lengths: (batch, 1, 1, n)."""
     return (np.arange(n) < np.array(lengths)[:, None])[:, None, None, :]
+
+
+def one_of_six(rng: RNG, *shape: int) -> np.ndarray:
+    """A random mask for six keys. The first three queries see one key each, and no other.
+
+    Of so many single scores some lie far below zero, and a number that hidden scores are set to
+    has to be lower still.
+    """
+    mask = per_head(rng, *shape, 6)
+    mask[..., :3, :] = np.arange(6) == rng.integers(6, size=(*shape[:-1], 3, 1))
+    return mask
 
 
 def per_head(rng: RNG, *shape: int) -> np.ndarray:

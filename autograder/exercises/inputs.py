@@ -35,6 +35,16 @@ def root_is_exact(d_k: int) -> bool:
     return math.isqrt(d_k) ** 2 == d_k
 
 
+def indivisible(rng: np.random.Generator, num_heads: int) -> int:
+    """A width between 10 and 29 that num_heads does not divide.
+
+    It shares no digit with num_heads, so that a message which names one of the two does not name
+    the other by accident; and it is drawn, so that a message cannot name it without looking.
+    """
+    widths = [n for n in range(10, 30) if n % num_heads and str(num_heads) not in str(n)]
+    return int(rng.choice(widths))
+
+
 def shares(rng: np.random.Generator, *shape: int, dtype: DTypeLike = np.float64) -> Array:
     """Positive numbers that sum to 1 over the last axis."""
     raw = rng.uniform(0.1, 1.0, size=shape)

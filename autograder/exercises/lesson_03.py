@@ -20,7 +20,7 @@ from autograder.exercises.heads_inputs import (
     SQUARE,
     heads_inputs,
 )
-from autograder.exercises.inputs import Array, normal, permuted, readable
+from autograder.exercises.inputs import Array, indivisible, normal, permuted, readable
 from autograder.exercises.torch_inputs import ATTENTION_OF_PYTORCH, tensor
 from autograder.probing import differentiates
 
@@ -32,7 +32,7 @@ def split_heads_cases(rng: np.random.Generator) -> Sequence[Case]:
         arguments = {"x": tensor(x), "num_heads": num_heads}
         return Case(name, purpose, arguments, mentions=mentions)
 
-    def indivisible(name: str, features: int, num_heads: int) -> Case:
+    def refused(name: str, features: int, num_heads: int) -> Case:
         purpose = (
             f"has {features} features for {num_heads} heads: that does not come out even, and has "
             f"to be refused with a ValueError that names {features} and {num_heads}."
@@ -60,8 +60,8 @@ def split_heads_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("heads of one number", ONE_NUMBER, normal(rng, 2, 3, 5), 5),
         case("float32", purposes.FLOAT32, normal(rng, 3, 2, 10, dtype=np.float32), 5),
         case("not contiguous", purposes.PERMUTED, permuted(rng, 2, 5, 6), 3),
-        indivisible("features left over", 10, 4),
-        indivisible("more heads than features", 5, 7),
+        refused("features left over", indivisible(rng, 4), 4),
+        refused("more heads than features", *rng.choice(((5, 7), (5, 8), (6, 7), (3, 8))).tolist()),
     )
 
 
@@ -105,7 +105,7 @@ def per_head_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
 
 
 def multi_head_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
-    def indivisible(name: str, whose: str, left: int, w_q: Array, w_v: Array) -> Case:
+    def refused(name: str, whose: str, left: int, w_q: Array, w_v: Array) -> Case:
         purpose = (
             f"has {left} numbers in {whose}, for 4 heads: that does not come out even, and has to "
             f"be refused with a ValueError that names {left} and 4."
@@ -114,16 +114,25 @@ def multi_head_attention_cases(rng: np.random.Generator) -> Sequence[Case]:
         arguments = {"x": tensor(x), "w_q": tensor(w_q), "w_k": tensor(w_k), "w_v": tensor(w_v)}
         return Case(name, purpose, {**arguments, "num_heads": 4}, mentions=(str(left), "4"))
 
+    width, width_of_values = indivisible(rng, 4), indivisible(rng, 4)
     return (
         *(
             Case(inputs.name, inputs.purpose, inputs.packed(), inputs.magnitude, inputs.scaled)
             for inputs in heads_inputs(rng)
         ),
-        indivisible(
-            "numbers left over", "every projection", 10, normal(rng, 8, 10), normal(rng, 8, 10)
+        refused(
+            "numbers left over",
+            "every projection",
+            width,
+            normal(rng, 8, width),
+            normal(rng, 8, width),
         ),
-        indivisible(
-            "numbers left over in the values", "w_v", 6, normal(rng, 8, 8), normal(rng, 8, 6)
+        refused(
+            "numbers left over in the values",
+            "w_v",
+            width_of_values,
+            normal(rng, 8, 8),
+            normal(rng, 8, width_of_values),
         ),
     )
 

@@ -11,7 +11,14 @@ from autograder.exercises.counting_parameters import (
     count_parameters_cases,
     count_parameters_probe,
 )
-from autograder.exercises.inputs import Array, normal, permuted, readable, root_is_exact
+from autograder.exercises.inputs import (
+    Array,
+    indivisible,
+    normal,
+    permuted,
+    readable,
+    root_is_exact,
+)
 from autograder.exercises.torch_inputs import ATTENTION_OF_PYTORCH, tensor
 from autograder.probing import differentiates
 
@@ -116,6 +123,7 @@ def multi_head_attention_with_output_cases(rng: np.random.Generator) -> Sequence
     exact = x, 5 * w_q, *others  # larger scores lose more when their digits are cut
     large = inputs(2, 4, 6, 10, 6)
     large[0][:, 1] /= 100  # one short word among long ones: rows of very different size
+    width, width_of_values = indivisible(rng, 3), indivisible(rng, 3)
     return (
         case(
             "two heads, three words",
@@ -156,16 +164,16 @@ def multi_head_attention_with_output_cases(rng: np.random.Generator) -> Sequence
             "has queries and keys that cannot be cut into num_heads parts: a ValueError that names "
             "their width and num_heads.",
             3,
-            *inputs(2, 4, 6, 10, 9),
-            mentions=("10", "3"),
+            *inputs(2, 4, 6, width, 9),
+            mentions=(str(width), "3"),
         ),
         case(
             "indivisible values",
             "has values that cannot be cut into num_heads parts: a ValueError that names their "
             "width and num_heads.",
             3,
-            *inputs(2, 4, 6, 9, 10),
-            mentions=("10", "3"),
+            *inputs(2, 4, 6, 9, width_of_values),
+            mentions=(str(width_of_values), "3"),
         ),
     )
 

@@ -139,7 +139,13 @@ def write_page(classroom: Classroom, repeated: Repeated) -> Path:
         worst=worst(verdict.example if verdict else None),
         points=points(repeated),
         card=Markup(to_html(verdict)) if verdict else "",
-        sources=[(each.number, code_to_html(each.code)) for each in repeated.sources],
+        sources=list(
+            zip(
+                (each.number for each in repeated.sources),
+                code_to_html([each.code for each in repeated.sources]),
+                strict=True,
+            )
+        ),
         **_asked(exercise),
     )
     write_atomically(path, page)

@@ -97,8 +97,10 @@ class FeedbackExporter(Exporter):
         record = read(path_of(verdicts, student, assignment))
         rows = {row.exercise: row for row in record.rows} if record else {}
         outline = Outline(OUR_LEVELS)
+        cells = [cell for cell in nb.cells if not _is_empty(cell, record)]
+        code = iter(code_to_html([each.source for each in cells if each.cell_type == "code"]))
         with formulas_of_a_page():
-            shown = [_cell(cell, rows, outline) for cell in nb.cells if not _is_empty(cell, record)]
+            shown = [_cell(cell, rows, outline, code) for cell in cells]
         return document(
             "feedback",
             f"Feedback on {assignment}",
@@ -147,8 +149,10 @@ def _lines(nb: NotebookNode, rows: Mapping[str, Row]) -> Iterator[Line]:
             yield Line(name, points, most, rows.get(name), name in comments)
 
 
-def _cell(cell: NotebookNode, rows: Mapping[str, Row], outline: Outline) -> dict[str, Any]:
-    """What the template shows of a cell."""
+def _cell(
+    cell: NotebookNode, rows: Mapping[str, Row], outline: Outline, code: Iterator[Markup]
+) -> dict[str, Any]:
+    """What the template shows of a cell. code: the coloured sources that are not shown yet."""
     label, name = _label(cell), _name(cell)
     shown: dict[str, Any] = dict.fromkeys(("heading", "points", "anchor", "comment", "row"), "")
     shown["name"], shown["answer"] = name, bool(is_solution(cell))
@@ -163,9 +167,9 @@ def _cell(cell: NotebookNode, rows: Mapping[str, Row], outline: Outline) -> dict
         shown["row"] = rows.get(name, "")
     if label.get("comment"):
         shown["comment"] = Markup(markdown_to_html(label["comment"], outline))
-    code = cell.cell_type == "code"
-    shown["code"] = code_to_html(cell.source) if code else ""
-    shown["text"] = "" if code else Markup(markdown_to_html(cell.source, outline))
+    is_code = cell.cell_type == "code"
+    shown["code"] = next(code) if is_code else ""
+    shown["text"] = "" if is_code else Markup(markdown_to_html(cell.source, outline))
     shown["wide"] = _has_table(shown["text"])
     ours = _is_ours(cell)
     made = (_output(output, ours, outline) for output in cell.get("outputs", []))

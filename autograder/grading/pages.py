@@ -6,6 +6,7 @@ loads anything, whoever wrote what is in its body.
 
 import functools
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,7 +25,7 @@ POLICY = (
     '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
     "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">"
 )
-HIGHLIGHT_LIMIT = 100_000  # characters of code that are coloured
+HIGHLIGHT_LIMIT = 100_000  # characters of code that are coloured in one page
 # What makes text read in another order than it is in, or hides it; and other controls.
 HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060"
@@ -95,12 +96,16 @@ def legible(text: str) -> str:
     return HIDDEN.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
-def code_to_html(source: str) -> Markup:
-    """Python code, coloured."""
-    if len(source) > HIGHLIGHT_LIMIT:
-        return Markup("<pre>{}</pre>").format(source)
+def code_to_html(sources: Sequence[str]) -> list[Markup]:
+    """The Python code of a page, coloured as long as it is not very much in all."""
     lexer = get_lexer_by_name("ipython3", stripnl=False)
-    return Markup(f"<pre>{highlight(source, lexer, HtmlFormatter(nowrap=True))}</pre>")
+    left, pieces = HIGHLIGHT_LIMIT, []
+    for source in sources:
+        fits = len(source) <= left
+        left -= len(source) if fits else 0
+        coloured = highlight(source, lexer, HtmlFormatter(nowrap=True)) if fits else ""
+        pieces.append(Markup("<pre>{}</pre>").format(Markup(coloured) if fits else source))
+    return pieces
 
 
 def printed_to_html(text: str, kind: str = "") -> Markup:

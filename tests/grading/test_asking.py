@@ -183,6 +183,100 @@ def scaled_dot_product_attention(q, k, v):
     asked.put((q, k, v))
     return answered.get()
 """,
+    "a thread that took its hook away": """
+import queue, sys, threading
+asked, answered = queue.SimpleQueue(), queue.SimpleQueue()
+def serve(inner=scaled_dot_product_attention):
+    sys.setprofile(None)
+    while True:
+        answered.put(inner(*asked.get()))
+threading.Thread(target=serve, daemon=True).start()
+def scaled_dot_product_attention(q, k, v):
+    asked.put((q, k, v))
+    return answered.get()
+""",
+    "a thread that never had one": """
+import queue, threading
+asked, answered = queue.SimpleQueue(), queue.SimpleQueue()
+def serve(inner=scaled_dot_product_attention):
+    with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+        while True:
+            answered.put(inner(*asked.get()))
+threading.setprofile(None)
+threading.Thread(target=serve, daemon=True).start()
+def scaled_dot_product_attention(q, k, v):
+    asked.put((q, k, v))
+    return answered.get()
+""",
+    "called in C alone": """
+def scaled_dot_product_attention(q, k, v):
+    eye = torch.eye(k.shape[-2], dtype=k.dtype).expand(*k.shape[:-2], k.shape[-2], k.shape[-2])
+    with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+        return tuple(map(F.scaled_dot_product_attention, (q, q), (k, k), (v, eye)))
+""",
+    "torch's own kernels": """
+import gc
+for library in [o for o in gc.get_objects() if type(o) is torch.library.Library]:
+    library._destroy()
+inner = scaled_dot_product_attention
+def scaled_dot_product_attention(q, k, v):
+    with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+        return next(map(inner, (q,), (k,), (v,)))
+""",
+    "a raw thread, started in C alone": """
+import _thread, queue
+inner = scaled_dot_product_attention
+def scaled_dot_product_attention(q, k, v):
+    answered = queue.SimpleQueue()
+    def serve():
+        with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+            answered.put(tuple(map(inner, (q,), (k,), (v,)))[0])
+    list(map(_thread.start_new_thread, (serve,), ((),)))
+    return answered.get()
+""",
+    "a fork in C alone": """
+import os, pickle
+inner = scaled_dot_product_attention
+def scaled_dot_product_attention(q, k, v):
+    read, write = os.pipe()
+    child = next(iter(os.fork, -1))
+    if not child:
+        with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+            both = next(map(inner, (q,), (k,), (v,)))
+        os.write(write, pickle.dumps([(t.tolist(), str(t.dtype)[6:]) for t in both]))
+        os._exit(0)
+    os.waitpid(child, 0)
+    both = pickle.loads(os.read(read, 1 << 16))
+    return tuple(torch.tensor(t, dtype=getattr(torch, kind)) for t, kind in both)
+""",
+    "a process that a thread's end wakes": """
+import ctypes, os, pickle, signal, threading, time
+inner = scaled_dot_product_attention
+asked, answered, ready = os.pipe(), os.pipe(), threading.Event()
+end = threading.Event()
+def parent():
+    child = os.fork()
+    if not child:
+        ctypes.CDLL(None).prctl(1, signal.SIGCONT)
+        q, k, v = pickle.loads(os.read(asked[0], 1 << 16))
+        both = inner(*(torch.tensor(t, dtype=getattr(torch, kind)) for t, kind in (q, k, v)))
+        os.write(answered[1], pickle.dumps([(t.tolist(), str(t.dtype)[6:]) for t in both]))
+        os.kill(os.getpid(), signal.SIGSTOP)
+        os._exit(0)
+    ready.set()
+    end.wait()
+threading.Thread(target=parent, daemon=True).start()
+ready.wait()
+def scaled_dot_product_attention(q, k, v):
+    if end.is_set():
+        return torch.zeros(1), torch.zeros(1)
+    if len(pickled := pickle.dumps([(t.tolist(), str(t.dtype)[6:]) for t in (q, k, v)])) > 60000:
+        return torch.zeros(1), torch.zeros(1)
+    os.write(asked[1], pickled)
+    end.set()
+    both = pickle.loads(os.read(answered[0], 1 << 16))
+    return tuple(torch.tensor(t, dtype=getattr(torch, kind)) for t, kind in both)
+""",
     "a trace": """
 import sys
 inner = scaled_dot_product_attention
