@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
+from typing import Any
 
 from autograder.grading.owners import submitters_of
 from autograder.grading.places import Project
 from autograder.grading.sources import Found, UnusableSource
 from autograder.grading.submissions import TIMESTAMP, TIMESTAMP_LIMIT
-from autograder.grading.submitters import Submitter, own_name, parsed_time
+from autograder.grading.submitters import Submitter, own_name, parsed_time, without_serial
 
 ARCHIVES = {".zip", ".7z", ".rar", ".tar", ".tgz", ".gz", ".xz", ".bz2"}
 BEGINNING = datetime.min.replace(tzinfo=UTC)
@@ -89,7 +90,9 @@ def _ignored(one: Found, why: str = "") -> Ignored:
     packed = one.path.suffix.lower() in ARCHIVES
     if packed and not why:
         why = "it is an archive of another kind than zip: unpack it"
-    return Ignored(str(one.path), why or "it is no notebook", one.is_notebook or packed)
+    may_be_theirs = one.refused and len(one.path.parts) == 1  # a link to a student's folder
+    trouble = bool(one.is_notebook or packed or may_be_theirs)
+    return Ignored(str(one.path), why or "it is no notebook", trouble)
 
 
 def _choose(
@@ -109,12 +112,14 @@ def _choose(
     yield from bad
     wanted = [each for each in good if each[0] == wanted_name]
     if wanted:
-        best = max(wanted, key=lambda each: _rank(each[1], each[2], assignment))
+        best = max(wanted, key=lambda each: _rank(each[1], each[2], assignment, notebook))
         attempt.notebooks = {wanted_name: best[2]}
         attempt.tries = len(wanted)
         for name, submitter, one in good:
             if one is not best[2]:
-                beside = name == wanted_name and _is_elsewhere(submitter, one, best[2])
+                beside = name == wanted_name and (
+                    _is_elsewhere(submitter, one, best[2]) or _is_as_late(submitter, one, best[2])
+                )
                 yield Ignored(str(one.path), f"{best[2].path} is the one that counts", beside)
     else:
         yield from _keep_all(attempt, good, others)
@@ -153,9 +158,17 @@ def _explain(attempt: Attempt, wanted_name: str, bad: Sequence[Ignored]) -> None
     attempt.reason = f"{why} Hand in {wanted_name}."
 
 
-def _rank(submitter: Submitter, one: Found, assignment: str) -> tuple[bool, int, int, float, str]:
+def _rank(submitter: Submitter, one: Found, assignment: str, notebook: str) -> tuple[Any, ...]:
     at_home = one.path.parent.name == assignment
-    return at_home, -len(one.path.parts), submitter.serial, one.changed, str(one.path)
+    copy = without_serial(submitter.file, notebook)[1]  # which a browser has numbered
+    return at_home, -len(one.path.parts), submitter.serial, one.changed, copy, str(one.path)
+
+
+def _is_as_late(submitter: Submitter, one: Found, best: Found) -> bool:
+    """Whether nothing but a copy's number tells which of two in a folder is the later one."""
+    beside = one.path.parent == best.path.parent
+    numbered = submitter.platform in ("moodle", "exchange")  # by the student's own browser
+    return numbered and beside and one.changed == best.changed
 
 
 def _is_elsewhere(submitter: Submitter, one: Found, best: Found) -> bool:

@@ -40,7 +40,7 @@ from autograder.grading.sandbox import NoSandbox, why_not
 from autograder.grading.scores import penalty_of
 from autograder.grading.submissions import Submission, read_submission, submissions_of
 from autograder.grading.terminal import is_plain
-from autograder.grading.workers import Crew, Request, cluster, processes
+from autograder.grading.workers import Crew, Lost, Request, cluster, processes
 from autograder.grading.working_out import SEED_BITS, Done, beforehand
 
 Found = TypeVar("Found")
@@ -207,6 +207,8 @@ class _Run:
         """Why something was not graded, in one sentence; what else is known goes into a file."""
         if isinstance(error, ConversionFault):
             words, details = str(error), error.details
+        elif isinstance(error, Lost):
+            words, details = str(error), ""
         elif isinstance(error, OSError):
             words, details = in_a_sentence(error), ""
         else:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ COLUMNS = (
 FAULT = ".fault"
 DETAILS = ".log"
 MISSING = "not handed in"
+# Also within a field: where commas are decimal, a spreadsheet parts fields at semicolons.
+FORMULA = re.compile(r"(?:^|;)[\s\"]*(?=[=+\-@])")
 
 Sorted = tuple[tuple[str, str, int], str, str, *tuple[str, ...]]  # a row, after what sorts it
 
@@ -176,4 +179,4 @@ def _rows(classroom: Classroom, unkept: Sequence[Fault]) -> Iterator[Sorted]:
 def safe_cell(text: str) -> str:
     """A field that no spreadsheet takes for a formula: one line, and nothing invisible in it."""
     text = safe_text(" ".join(text.split()) if any(mark in text for mark in "\r\n\t") else text)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+    return FORMULA.sub(r"\g<0>'", text)

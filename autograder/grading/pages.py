@@ -25,7 +25,8 @@ POLICY = (
     '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
     "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">"
 )
-HIGHLIGHT_LIMIT = 100_000  # characters of code that are coloured in one page
+HIGHLIGHT_LIMIT = 60_000  # characters of code that are coloured in one page
+WIDE = re.compile(r"\s{300}")  # on which the lexer takes long too
 # What makes text read in another order than it is in, or hides it; and other controls.
 HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060"
@@ -98,10 +99,11 @@ def legible(text: str) -> str:
 
 def code_to_html(sources: Sequence[str]) -> list[Markup]:
     """The Python code of a page, coloured as long as it is not very much in all."""
-    lexer = get_lexer_by_name("ipython3", stripnl=False)
+    # Not IPython's lexer: on blank lines and on dots it takes time that grows with their square.
+    lexer = get_lexer_by_name("python3", stripnl=False)
     left, pieces = HIGHLIGHT_LIMIT, []
     for source in sources:
-        fits = len(source) <= left
+        fits = len(source) <= left and not WIDE.search(source)
         left -= len(source) if fits else 0
         coloured = highlight(source, lexer, HtmlFormatter(nowrap=True)) if fits else ""
         pieces.append(Markup("<pre>{}</pre>").format(Markup(coloured) if fits else source))

@@ -186,7 +186,7 @@ def check_zip(project: Project, path: Path) -> None:
             f"{path} lies inside the project. Choose a place outside of it, such as "
             "../many-heads-students.zip."
         )
-    if path.exists() and not _holds_edition(path):
+    if path.exists() and not (path.is_file() and _holds_edition(path)):
         raise UnusableFolder(
             f"{path} is there, and is no zip of a student edition. Choose another name."
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from autograder.grading.final_marks import Mark, final_marks, what_to_know
 from autograder.grading.identifying import numbers_seen
-from autograder.grading.marks import safe_cell
+from autograder.grading.marks import FORMULA, safe_cell
 from autograder.grading.places import Classroom, Project
 from autograder.grading.records import write_atomically
 from autograder.grading.roster import Person, Roster, read_roster, same_name, squashed
@@ -56,11 +56,11 @@ class _Class:
 
         Without a roster an id is the name of a folder, which a student may have chosen.
         """
-        keys = KEYS if self.roster.people else ()
+        theirs = bool(self.roster.people)
         for title, cell in zip(header, cells, strict=False):
             name = title.strip().casefold()
-            formula = cell.lstrip()[:1] in ("=", "+", "-", "@") and cell.strip() != "-"
-            kept = name in keys or name.startswith(OWN) or not formula
+            harmless = not FORMULA.search(cell) or cell.strip() == "-"
+            kept = theirs and (name in KEYS or name.startswith(OWN) or harmless)
             yield cell if kept else safe_cell(cell.lstrip())
 
 

@@ -159,7 +159,7 @@ def _columns(header: Sequence[str], platform: str) -> dict[str, list[int]]:
     """The columns that may say something, by kind, those that say it best first."""
     wanted = {**ALIASES, **OF_PLATFORM.get(platform, {})}
     found = {
-        kind: [header.index(alias) for alias in aliases if alias in header]
+        kind: [at for alias in aliases for at, title in enumerate(header) if title == alias]
         for kind, aliases in wanted.items()
     }
     return {kind: places for kind, places in found.items() if places}

@@ -265,7 +265,11 @@ def _readable(path: PurePosixPath) -> PurePosixPath:
 
 
 def _is_noise(path: PurePosixPath) -> bool:
-    return any(part in NOISE or part.startswith("._") for part in path.parts)
+    # What macOS keeps beside a file; where Moodle says whose it is, somebody is called ".".
+    return any(
+        part in NOISE or (part.startswith("._") and "_assignsubmission_" not in part)
+        for part in path.parts
+    )
 
 
 def _too_large(path: PurePosixPath, size: int) -> str:

@@ -80,6 +80,10 @@ def unmatched(classroom: Classroom, assignments: Sequence[str]) -> Iterator[Unma
     for stray in _notebooks_in(classroom.submitted):
         why = "The file lies in no student's folder. Move it to STUDENT/ASSIGNMENT/."
         yield Unmatched("", stray.name, why)
+    for hidden in _folders_in(classroom.submitted, hidden=True):
+        if any(folder.name in assignments for folder in _folders_in(hidden)):
+            why = "The folder's name begins with a dot, as those of hidden ones do. Rename it."
+            yield Unmatched(hidden.name, "", why)
     for student in _folders_in(classroom.submitted):
         if not os.access(student, os.R_OK | os.X_OK):
             why = "The folder cannot be read. Change its permissions, and grade again."
@@ -106,9 +110,9 @@ def _notebooks_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.ipynb") if not path.is_dir())
 
 
-def _folders_in(folder: Path) -> list[Path]:
+def _folders_in(folder: Path, *, hidden: bool = False) -> list[Path]:
     try:
-        found = (path for path in folder.iterdir() if not path.name.startswith("."))
+        found = (path for path in folder.iterdir() if path.name.startswith(".") == hidden)
         return sorted(path for path in found if path.is_dir())
     except OSError:  # not there, or not ours to read: `unmatched` says so
         return []

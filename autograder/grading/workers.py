@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
+    CancelledError,
     Executor,
     Future,
     ProcessPoolExecutor,
@@ -34,6 +35,7 @@ from autograder.grading.repairing import Known
 from autograder.grading.sandbox import Allowance, NoSandbox, at_hand
 from autograder.grading.working_out import Done, work
 
+LOOK = 1.0  # seconds between two looks at whether somebody is still there to answer
 STARTS = 50  # times that processes are started for a submission
 TRIES = 3  # times that a submission is sent out before it is given up
 
@@ -101,7 +103,8 @@ class Crew(Generic[Key]):
     """Works out submissions elsewhere, and gives the answers in the order in which they come.
 
     start: makes the executor, and again when its processes have died. room: how many
-    submissions are sent out at a time. function: what is done with a request there.
+    submissions are sent out at a time. function: what is done with a request there. there:
+    whether anybody still works on them. gone: what is said of those that nobody works on.
     """
 
     def __init__(
@@ -109,8 +112,11 @@ class Crew(Generic[Key]):
         start: Callable[[], Executor],
         room: int,
         function: Callable[[Request], Done] = fulfil,
+        there: Callable[[], bool] = lambda: True,
+        gone: str = "The processes that work on it do not start. Is memory short?",
     ) -> None:
-        self._start, self._room, self._function = start, room, function
+        self._there = there
+        self._start, self._room, self._function, self._gone = start, room, function, gone
         self._executor: Executor | None = None
         self._sent: dict[Future[bytes], _Sent[Key]] = {}
         self._suspects: deque[_Sent[Key]] = deque()
@@ -135,9 +141,13 @@ class Crew(Generic[Key]):
             if not self._sent:
                 # One of these may have brought the processes down: each goes alone.
                 self._send(self._suspects.popleft())
-            ended, _ = wait(self._sent, return_when=FIRST_COMPLETED)
-            future = next(iter(ended))
+            ended, waiting = wait(self._sent, LOOK, return_when=FIRST_COMPLETED)
+            if not ended and self._there():
+                continue
+            future = next(iter(ended or waiting))
             sent = self._sent.pop(future)
+            if not ended:  # what was sent just when the connection broke never ends
+                return sent.key, Lost(self._gone)
             try:
                 return sent.key, pickle.loads(future.result())
             except BrokenExecutor:
@@ -146,6 +156,8 @@ class Crew(Generic[Key]):
                     self._suspects.remove(sent)
                     why = f"The process that worked on it ended {TRIES} times. Is memory short?"
                     return sent.key, Lost(why)
+            except CancelledError:
+                return sent.key, Lost(self._gone)
             except Exception as error:
                 return sent.key, error
 
@@ -163,8 +175,10 @@ class Crew(Generic[Key]):
             except ConnectionError:  # the process that workers are forked from is about to end
                 self._broken()
                 time.sleep(0.1)
+            except Exception:  # as Dask's client raises when the scheduler has gone
+                break
         lost: Future[bytes] = Future()  # which is the answer to this submission, and to no other
-        lost.set_exception(Lost("The processes that work on it do not start. Is memory short?"))
+        lost.set_exception(Lost(self._gone))
         self._sent[lost] = sent
 
     def _broken(self, *more: _Sent[Key]) -> None:
@@ -176,7 +190,8 @@ class Crew(Generic[Key]):
     def _stop(self) -> None:
         executor, self._executor = self._executor, None
         if executor is not None:
-            executor.shutdown(wait=False)
+            with contextlib.suppress(Exception):  # a cluster that is gone cannot be told to stop
+                executor.shutdown(wait=False)
 
     def close(self) -> None:
         """Let go of everything that is still under way."""
@@ -241,8 +256,13 @@ def cluster(address: str) -> Iterator[Crew[Any]]:
     Raises NoCluster.
     """
     from distributed import Client
+    from distributed.comm import parse_address, parse_host_port
+    from distributed.comm.registry import get_backend
 
     try:
+        protocol, place = parse_address(address)
+        get_backend(protocol)  # what is no address the client would ask for, in vain and for long
+        parse_host_port(place)
         client = Client(address, timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:
         raise NoCluster(
@@ -257,7 +277,12 @@ def cluster(address: str) -> Iterator[Crew[Any]]:
                 f"`dask worker {address}` on the machines that shall do the work."
             )
         crew: Crew[Any] = Crew(
-            lambda: client.get_executor(pure=False), 2 * threads, fulfil_elsewhere
+            lambda: client.get_executor(pure=False),
+            2 * threads,
+            fulfil_elsewhere,
+            lambda: client.status != "closed",
+            f"The scheduler at {address} has gone. What is graded is kept: start a scheduler "
+            "again, and grade again.",
         )
         try:
             yield crew

@@ -241,6 +241,40 @@ def test_which_of_several_notebooks_counts(take, kept):
     assert not done.troubled
 
 
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "Gu Ru_7_assignsubmission_file_/",
+        "Gu Ru_7_assignsubmission_file_",
+        "Gu Ru+01-one-head+2026-11-02 12:00:00 UTC/",
+    ],
+)
+def test_of_two_copies_of_one_date_the_later_number_counts_and_somebody_looks(take, kept, folder):
+    done = take(
+        {
+            f"{folder}01-exercises.ipynb": work("old"),
+            f"{folder}01-exercises (10).ipynb": work("new"),
+            f"{folder}01-exercises (2).ipynb": work("between"),
+        }
+    )
+    assert kept()["Gu Ru"][NAME] == "new"
+    assert done.troubled
+
+
+def test_a_link_in_the_place_of_a_students_folder_is_told_of(take, tmp_path):
+    source = folder_of(tmp_path / "exchange", {"ada/01-exercises.ipynb": work("ada")})
+    (source / "max+01-one-head+2026-11-02 12:00:00 UTC").symlink_to(tmp_path)
+    done = take(source)
+    assert [each.path for each in done.ignored if each.trouble] == [
+        "max+01-one-head+2026-11-02 12:00:00 UTC"
+    ]
+
+
+def test_somebody_may_be_called_a_dot(take, kept):
+    take({of_moodle(".", 7): work("dot"), of_moodle("Ada", 8): work("ada")})
+    assert {"dot", "ada"} == {text for files in kept().values() for text in files.values()}
+
+
 def test_two_programs_do_not_meet(take, new_school):
     new_school.classroom.root.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(new_school.classroom.root / ".grading.lock")

@@ -93,13 +93,16 @@ def test_what_lies_in_the_wrong_place_gets_a_row_with_a_reason(command, new_scho
     (submitted / "cy" / "01-exercises.ipynb").write_text("{}")
     (submitted / "di").mkdir()
     (submitted / "stray.ipynb").write_text("{}")
+    (submitted / ".ed" / ONE).mkdir(parents=True)
+    (submitted / ".ipynb_checkpoints").mkdir()
     done = command("grade")
     assert done.exit_code == 0
-    assert done.stdout.count("NOT GRADED") == 4
+    assert done.stdout.count("NOT GRADED") == 5
     with new_school.classroom.marks.open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if not row["exercise"]]
     assert [(row["student"], row["assignment"]) for row in rows] == [
         ("", "stray.ipynb"),
+        (".ed", ""),
         ("bo", "Assignment 1"),
         ("cy", "01-exercises.ipynb"),
         ("di", ""),

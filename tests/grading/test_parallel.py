@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 from click.testing import CliRunner
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
 
 from autograder.cli import main
 from autograder.grading import workers
@@ -167,6 +167,44 @@ def test_where_there_is_no_cluster_one_sentence_says_so(new_school):
     fill(new_school)
     with pytest.raises(workers.NoCluster, match="There is no Dask scheduler at tcp://"):
         new_school.grade(ONE, scheduler="tcp://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    "address", ["localhost", "tcp://[::1", "tcp://a:x", "carrier-pigeon://a:1"]
+)
+def test_what_is_no_address_is_said_to_be_none(new_school, address):
+    fill(new_school)
+    with pytest.raises(workers.NoCluster, match="There is no Dask scheduler at "):
+        new_school.grade(ONE, scheduler=address)
+
+
+def test_a_scheduler_that_goes_leaves_rows_for_everybody(new_school, expected, tmp_path):
+    fill(new_school)
+    found = tmp_path / "scheduler.json"
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"]
+    dask += ["--port", "0", "--no-dashboard", "--scheduler-file", str(found)]
+    scheduler = subprocess.Popen(dask, stderr=subprocess.DEVNULL)
+    work = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(found)]
+    work += ["--nthreads", "1", "--no-nanny", "--no-dashboard"]
+    worker = subprocess.Popen(work, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    try:
+        with Client(scheduler_file=str(found), set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=120)
+            address = client.scheduler.address
+        # One thread works, so two are sent out at a time: some are under way, some still here.
+        graded = new_school.grade(ONE, scheduler=address, report=lambda _: scheduler.kill())
+    finally:
+        for process in (worker, scheduler):
+            process.kill()
+            process.wait()
+    faults = [one.fault for one in graded.values() if one.fault]
+    assert set(graded) == {*CLASS, "gil"}
+    assert len(faults) >= 2
+    said = f"The scheduler at {address} has gone."
+    assert all(fault.startswith(said) for fault in faults), faults
+    assert {row[0] for row in outcomes(new_school)} == set(graded)
+    assert not any(one.fault for one in new_school.grade(ONE).values())
+    assert outcomes(new_school) == expected
 
 
 def grading(school: School, *options: str) -> subprocess.Popen[bytes]:

@@ -205,6 +205,11 @@ def test_only_a_zip_of_an_edition_is_replaced(tmp_path, kind):
         check_zip(project, path)
 
 
+def test_a_device_is_no_zip(tmp_path):
+    with pytest.raises(UnusableFolder, match="no zip of a student edition"):
+        check_zip(Project(tmp_path / "project"), Path("/dev/zero"))
+
+
 def test_a_zip_that_is_refused_stays_and_nothing_is_written(new_school, monkeypatch, tmp_path):
     mine = tmp_path / "mine.zip"
     with zipfile.ZipFile(mine, "w") as archive:

@@ -165,12 +165,17 @@ def test_without_a_roster_everybody_who_handed_in_has_a_row(school_now):
 
 
 def test_without_a_roster_no_name_of_a_folder_becomes_a_formula(new_school):
-    for name in ("=1+cmd", "@SUM(1)", "+1", "-rf", " =2"):
+    for name in ("=1+cmd", "@SUM(1)", "+1", "-rf", " =2", "x;=1+1;", 'x; "=2', "a\x1b[2Jb\u202e"):
         new_school.hand_in(name, solved())
         grade(new_school, name, dict(FULL))
     for platform in ("canvas", "moodle"):
-        for row in table(export(new_school.project, new_school.classroom, platform).paths[0]):
-            assert not any(cell.lstrip().startswith(("=", "+", "-", "@")) for cell in row)
+        path = export(new_school.project, new_school.classroom, platform).paths[0]
+        # Where commas are decimal, spreadsheets part fields at semicolons.
+        for delimiter in ",;":
+            for row in csv.reader(path.read_text("utf-8").splitlines(), delimiter=delimiter):
+                assert not any(cell.lstrip().startswith(("=", "+", "-", "@")) for cell in row)
+        assert "\x1b" not in path.read_text("utf-8")
+        assert "\u202e" not in path.read_text("utf-8")
 
 
 def test_a_roster_of_other_people_overwrites_nothing(school_now, tmp_path):

@@ -47,6 +47,11 @@ def test_a_roster_of_ones_own(roster):
     assert {squashed("Lovelace, Ada"), "ada", "adaxorg"} <= people[0].names
 
 
+def test_of_two_columns_of_one_title_the_one_that_says_something_counts(roster):
+    people = roster("id,id,name,name\nada,,Ada,\n,bo,,Bo\n").people
+    assert [(person.id, person.name) for person in people] == [("ada", "Ada"), ("bo", "Bo")]
+
+
 @pytest.mark.parametrize(
     "content",
     [
