@@ -133,8 +133,8 @@ def difference(
         return Difference("wrong values", _changed_sentence(exercise, seen), "changed-input")
     if seen.changed:
         said = (
-            f"This is right when {exercise.name} returns. But a later call changes {LATER}, and "
-            "whoever called first still needs it."
+            f"This is right when {exercise.name} returns. But a later call changes what was "
+            "returned or given here, and whoever called still needs it."
         )
         return Difference("wrong values", said, "changed-later")
     return None

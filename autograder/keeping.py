@@ -15,8 +15,8 @@ import numpy as np
 from autograder.declaring import Case, Value
 from autograder.recording import changed
 
-LATER = "what an earlier call returned or was given"
-"""Stands among the names of what was changed."""
+LATER = "later.call"
+"""Stands among the names of what a call has changed, for what a later one changed of it."""
 
 Look = Callable[[], Mapping[str, Value]]
 

@@ -49,13 +49,13 @@ LIBRARIES = ("torch._dynamo", "torch._inductor", "platform", "ctypes.")
 
 
 REPLACING = "torch.library.Library"  # of torch's operators, by others
-WENT_ON = "os.kill"  # what lets a halted process go on
+WENT_ON = "another process"  # that was halted, and went on
 
 
 def ways_round() -> tuple[str, ...]:
     """The names of the calls that nothing allows, because what they do could not be watched."""
     ways = (f"{home}.{last}" for last, home in WAYS_ROUND.items())
-    return (*ways, *DISTURBING.values(), REPLACING)
+    return (*ways, *DISTURBING.values(), REPLACING, WENT_ON)
 
 
 def profile_hook(not_allowed: Sequence[str], note: Note, own: Sequence[Namespace]) -> Hook:

@@ -386,3 +386,16 @@ def test_what_runs_beside_an_honest_function_is_nobodys_business(worker):
     for beside in LYING_IN_WAIT.values():
         harmless = "look_around = lambda: sum(range(100))\nimport gc, threading, time, torch\n"
         assert outcome(worker, RIGHT, harmless + beside) == ("correct", False)
+
+
+def test_what_a_later_call_writes_over_is_wrong_here_too(worker):
+    kept = """
+right, kept = scaled_dot_product_attention, {}
+def scaled_dot_product_attention(q, k, v):
+    output, weights = right(q, k, v)
+    shown = weights.clone()
+    shown.data = kept.setdefault((weights.shape, weights.dtype), weights.detach().clone())
+    shown.data.copy_(weights.detach())
+    return output, shown
+"""
+    assert outcome(worker, RIGHT, kept) == ("wrong values", False)
