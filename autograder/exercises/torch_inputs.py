@@ -8,6 +8,7 @@ ATTENTION_OF_PYTORCH = (
     "torch.nn.functional.scaled_dot_product_attention",
     "torch.nn.MultiheadAttention",
     "torch.nn.functional.multi_head_attention_forward",
+    "torch.nn.attention.flex_attention",
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from autograder import exercises, judge
 from autograder.exercises import UnknownExercise
@@ -363,3 +364,15 @@ def test_two_mistakes_at_once_still_get_the_name_of_one() -> None:
         return e / e.sum(axis=axis, keepdims=True)
 
     assert judge("softmax", over_queries_and_overflowing).mistake == "over-queries"
+
+
+def test_what_torch_does_not_do_is_an_error_and_no_stub() -> None:
+    def refused(scores: Any) -> Any:
+        return torch.ones(scores.shape, device="meta").to("cpu")
+
+    def unwritten(scores: Any) -> Any:
+        raise NotImplementedError("Your code goes here.")
+
+    verdict = judge("softmax", refused)
+    assert verdict.outcome == "error", verdict.message
+    assert judge("softmax", unwritten).outcome == "not attempted"
