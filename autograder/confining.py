@@ -43,6 +43,7 @@ class Confinement:
     file, and of all files in its folder for temporary files. processes, open_files: numbers.
     uid: the user it becomes, or None to stay who it is (in a user namespace of its own).
     kept: folders under /tmp that stay readable, and where each can be found besides.
+    hidden: folders that are empty from now on.
     """
 
     address_space: int
@@ -52,6 +53,7 @@ class Confinement:
     open_files: int
     uid: int | None
     kept: Mapping[str, str]
+    hidden: tuple[str, ...] = ()
 
 
 def fork_into_namespace(home: int) -> int:
@@ -91,6 +93,8 @@ def confine(limits: Confinement) -> None:
     for folder, source in limits.kept.items():
         os.makedirs(folder, 0o755)  # noqa: PTH103 (pathlib gives parents other permissions)
         _mount(source, folder, None, MS_BIND | MS_REC)
+    for folder in limits.hidden:
+        _mount("tmpfs", folder, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV)
     if limits.uid is not None:
         os.setgroups([])
         os.setresgid(limits.uid, limits.uid, limits.uid)

@@ -19,8 +19,8 @@ from autograder.recording import torch_if_loaded
 Tell = Callable[[str], object]
 
 PARTS = ("softmax", "scaled_dot_product", "multi_head_attention", "transformer_encoder_layer")
-COMPOSITE = "CompositeImplicitAutograd"
-KEYS = ("CPU", "SparseCPU", "NestedTensorCPU", COMPOSITE)
+COMPOSITE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd")
+KEYS = ("CPU", "SparseCPU", "NestedTensorCPU", *COMPOSITE)
 """Where kernels are put; what is not here ends in one that is, or is nothing for a processor."""
 EVENTS = {
     "os.fork": "os.fork",
@@ -63,8 +63,8 @@ class Kernels:
                 for key in KEYS:
                     if has(full, key):
                         put.add(full)
-                        # The composite kernel is behind any of the keys that it stands for.
-                        behind = "CPU" if key == COMPOSITE else key
+                        # A composite kernel is behind any of the keys that it stands for.
+                        behind = "CPU" if key in COMPOSITE else key
                         own = torch.library.get_kernel(full, behind)
                         kernel = _telling(own, name.partition(".")[0].lstrip("_"), tell)
                         library.impl(name, kernel, key, with_keyset=True, allow_override=True)

@@ -7,12 +7,14 @@ happen, so that a process which dies midway has lost nothing that it did before.
 asks is told when its turn has come, so that nobody sees it before:
 
     job      {"cells": [{"code": "…"} | {"check": "softmax"}, …]}
-    told     {"cases": [packed cases]}, once for each check
+    told     {"not_allowed": [names], "unwatched": [names of cases]}, once for each check
+             {"cases": [packed cases]}, after it
     events   {"event": "ready"}
              {"event": "started", "cell": 3}
              {"event": "ran", "cell": 3, "outputs": […], "count": 2}
              {"event": "called", "cell": 4, "name": "torch.softmax"}, where that is not allowed
-             {"event": "observed", "cell": 4, "observations": packed observations}
+             {"event": "observed", "cell": 4, "observations": packed observations,
+              "called": ["torch.softmax"]}, again, should the first message have been held up
              {"event": "missing", "cell": 4}
              {"event": "failed", "cell": 4, "why": "interrupted", "unsent" or "unobserved"}
 
@@ -106,13 +108,22 @@ def prepare() -> Prepared:
     overhear()
     sys.addaudithook = _nothing  # they cannot be taken away, and nobody sees what they call
     _put_stand_ins()
-    sys.meta_path.insert(0, _NotHere())
     return Prepared(shell)
 
 
 def remember() -> Restoring:
-    """What puts everything back as it is now."""
-    return Restoring.of("autograder", afterwards)
+    """What puts everything back as it is now; from here on, nobody imports what would answer.
+
+    What cases are made with answers some of them, and whoever needs it here has it in hand.
+    """
+    hidden = [name for name in sys.modules if name.startswith(f"{exercises.__name__}.")]
+    for name in hidden:
+        vars(exercises).pop(name.rpartition(".")[2], None)
+    restoring = Restoring.of("autograder", afterwards)
+    for name in hidden:
+        del sys.modules[name]
+    sys.meta_path.insert(0, _NotHere())
+    return restoring
 
 
 def serve(connection: socket.socket, prepared: Prepared) -> None:
@@ -140,8 +151,10 @@ class Line:
         """The next message, still encoded; empty when the other side has closed."""
         return receive(self.connection.recv) or b""
 
-    def telling(self, names: Iterable[str], cell: int) -> Callable[[str], None]:
-        """What tells that one of these was called, once for each of them.
+    def telling(
+        self, names: Iterable[str], cell: int
+    ) -> tuple[Callable[[str], None], Callable[[], list[str]]]:
+        """What tells that one of these was called, once for each; and which of them it told of.
 
         All of it is in hand before student code runs, which could replace what it takes.
         """
@@ -153,7 +166,7 @@ class Line:
             if event is not None:
                 write(descriptor, event)
 
-        return tell
+        return tell, lambda: [name for name in names if name not in events]
 
 
 def _die_with_the_grader() -> None:
@@ -172,7 +185,7 @@ class _NotHere:
         """Raise ModuleNotFoundError for the course and the judging side, else pass."""
         package, _, rest = name.partition(".")
         ours = package == "autograder" and bool(rest)
-        if package == "course" or (ours and rest.partition(".")[0] not in BESIDE_STUDENT_CODE):
+        if package == "course" or (ours and rest not in BESIDE_STUDENT_CODE):
             raise ModuleNotFoundError(f"{name} is not there while a notebook is graded.", name=name)
 
 
@@ -208,9 +221,14 @@ def run(line: Line, prepared: Prepared, interrupts: Interrupts) -> None:
         if isinstance(cell, str):
             event = _run_code(cell, shell, interrupts)
         else:
-            tell = line.telling((*cell.not_allowed, *ways_round()), index)
+            # Said now, for what lies here from the start can be found and changed.
+            rules = decode(line.receive())
+            not_allowed, unwatched = tuple(rules["not_allowed"]), tuple(rules["unwatched"])
+            cell = replace(cell, not_allowed=not_allowed, unwatched=unwatched)
+            tell, told = line.telling((*cell.not_allowed, *ways_round()), index)
             with told_at_once(tell), nobody_else(partial(tell, WENT_ON)):
                 event = _observe(cell, line.receive(), shell, interrupts)
+            event["called"] = told()
         put_back()  # what sending rests on, and the next check
         try:
             line.send({"cell": index, **event})

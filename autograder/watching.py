@@ -29,7 +29,9 @@ _WATCHED: ContextVar[tuple[Sequence[str], set[str]]] = ContextVar("_WATCHED", de
 
 
 _afterwards: tuple[Callable[[], object], ...] = ()
-_told: tuple[Note, ...] = ()  # whom to tell at once of a call that is not allowed
+# Whom to tell at once of a call that is not allowed. A list, for names of ours are put back after
+# each call to what they were at the start.
+_told: list[Note] = []
 
 
 class _Watch(NamedTuple):
@@ -119,17 +121,16 @@ def told_at_once(tell: Note) -> Iterator[None]:
 
     What is only kept could be taken away again by the code that called.
     """
-    global _told
-    before, _told = _told, (*_told, tell)
+    _told.append(tell)
     try:
         yield
     finally:
-        _told = before
+        _told.remove(tell)
 
 
 def _noting(called: set[str]) -> Note:
     """What to do with the name of a call that is not allowed."""
-    told = _told
+    told = tuple(_told)
 
     def note(name: str) -> None:
         for tell in told:

@@ -70,8 +70,8 @@ def main(arguments: list[str]) -> None:
 
 def warm() -> Prepared:
     """Load what notebooks use, in one thread: a fork of a process with threads would hang."""
-    for _ in exercises.iterate():
-        pass
+    for exercise in exercises.iterate():
+        exercises.find(exercise.name)  # which keeps it
     exec(WARM_UP, {})
     stay_without_windows()
     prepared = replace(prepare(), restoring=remember())
@@ -106,6 +106,8 @@ def _fork(
                 open_files=256,
                 uid=uid,
                 kept=kept,
+                # What cases are made with is in memory by now, and would answer some of them.
+                hidden=tuple(exercises.__path__),
             )
         )
         work = Path("/tmp/work")

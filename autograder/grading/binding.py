@@ -73,6 +73,9 @@ def files() -> list[str]:
         bind(processors)
     for hidden, elsewhere in kept().items():
         bind_parts(Path(hidden), Path(elsewhere))
+    for path in _others_packages():
+        if _within(path, bound):
+            words.extend(["--tmpfs", str(path), "--remount-ro", str(path)])
     ours = Path(autograder.__file__).parent
     # Where the project is installed as a package, its whole source lies among the libraries.
     for package in (ours, ours.with_name("course")):
@@ -86,6 +89,19 @@ def files() -> list[str]:
             bind(source.with_suffix(".py"), Path(PACKAGES, "autograder", f"{part}.py"))
     words += _font_list()
     return words
+
+
+def _others_packages() -> list[Path]:
+    """Where the Python that ours is made from keeps packages that ours does not see."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    places = [
+        Path(base, "lib", lib, kind)
+        for base in (sys.base_prefix, "/usr", "/usr/local")
+        for lib in (version, "python3")
+        for kind in ("site-packages", "dist-packages")
+    ]
+    seen = {Path(path) for path in sys.path}
+    return [path for path in dict.fromkeys(places) if path.is_dir() and path not in seen]
 
 
 def _within(path: Path, folders: Iterable[Path]) -> bool:

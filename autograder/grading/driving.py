@@ -24,6 +24,7 @@ from autograder.wire import HEADER, WireError, decode, encode, sizes
 Start = Callable[[], AbstractContextManager[Runner]]
 
 RECEIVED_LIMIT = 128 * 2**20  # bytes of all that a runner answers; an honest one has a tenth
+CALLS_LIMIT = 1000  # times that a check tells of calls that are not allowed
 
 
 class RunnerFault(RuntimeError):
@@ -116,7 +117,9 @@ def _pack_job(cells: Sequence[CodeCell | CheckCell]) -> bytes:
 
 
 def _pack_cases(cell: CheckCell) -> bytes:
-    return encode({"cases": [pack_case(case) for case in cell.cases]})
+    exercise = exercises.find(cell.exercise)
+    rules = {"not_allowed": [*exercise.not_allowed], "unwatched": [*exercise.unwatched]}
+    return encode(rules) + encode({"cases": [pack_case(case) for case in cell.cases]})
 
 
 class _Closed(Exception):
@@ -184,18 +187,22 @@ class _Driver:
                 raise _Overtime(f"{too_long}, which it ignored") from None
             run.note = too_long
         _expect(event, ENDINGS[type(cell)], index)
-        _take(event, run, cell, called)
+        _take(event, run, cell, called | _said_to_be_called(event, cell))
 
     def _next_but_calls(
         self, deadline: float, index: int, cell: CodeCell | CheckCell, called: set[str]
     ) -> dict[str, Any]:
         """The next event that is not of a call, whose names are added to `called`."""
+        times = 0
         while (event := self._next(deadline)).get("event") == "called":
             _expect(event, {"called"}, index)
             name = event.get("name")
-            # Each is told once, so that there cannot be more of them than names.
-            if not isinstance(name, str) or name not in _watched(cell) - called:
+            if not isinstance(name, str) or name not in _watched(cell):
                 raise WireError("It told of a call that nobody asked about.")
+            # Each is told once by a process and by whoever is forked from it.
+            times += 1
+            if times > CALLS_LIMIT:
+                raise WireError("It told of the same calls again and again.")
             called.add(name)
         return event
 
@@ -264,6 +271,16 @@ def _take(
         run.missing = True
     else:
         run.note = run.note or _why_it_failed(event)
+
+
+def _said_to_be_called(event: Mapping[str, Any], cell: CodeCell | CheckCell) -> Set[str]:
+    """The names that an ending event tells of. Raises WireError for others than are watched."""
+    names = event.get("called", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise WireError("It told of calls in another form than agreed.")
+    if not {*names} <= _watched(cell):
+        raise WireError("It told of a call that nobody asked about.")
+    return {*names}
 
 
 def _require_what_can_be(observations: Observations, cell: CheckCell) -> None:

@@ -1,5 +1,6 @@
 """Nobody sees what a check asks before it is asked, or answers it in a way that is not watched."""
 
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -277,6 +278,55 @@ def scaled_dot_product_attention(q, k, v):
     both = pickle.loads(os.read(answered[0], 1 << 16))
     return tuple(torch.tensor(t, dtype=getattr(torch, kind)) for t, kind in both)
 """,
+    "after an honest call, and nothing kept of it": """
+import sys
+inner, calls = scaled_dot_product_attention, []
+def scaled_dot_product_attention(q, k, v):
+    calls.append(1)
+    if len(calls) == 1:
+        weights = torch.softmax(q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5, -1)
+        return weights @ v, weights
+    both, frame = inner(q, k, v), sys._getframe()
+    while frame:
+        if type(frame.f_locals.get("called")) is set:
+            frame.f_locals["called"].clear()
+        frame = frame.f_back
+    return both
+""",
+    "in a batch of torch's own": """
+def scaled_dot_product_attention(q, k, v):
+    eye = torch.eye(k.shape[-2], dtype=k.dtype).expand(*k.shape[:-2], k.shape[-2], k.shape[-2])
+    with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+        both = torch.vmap(F.scaled_dot_product_attention)
+        return tuple(both(q[None], k[None], x[None])[0] for x in (v, eye))
+""",
+    "what tells of it": """
+import os, sys
+inner = scaled_dot_product_attention
+def scaled_dot_product_attention(q, k, v):
+    kept, nowhere, frame = os.dup(3), os.open(os.devnull, os.O_WRONLY), sys._getframe()
+    os.dup2(nowhere, 3)
+    both = inner(q, k, v)
+    os.dup2(kept, 3)
+    os.close(kept)
+    os.close(nowhere)
+    while frame:
+        if type(frame.f_locals.get("called")) is set:
+            frame.f_locals["called"].clear()
+        frame = frame.f_back
+    return both
+""",
+    "the rules": """
+import dataclasses, gc
+from autograder.declaring import Exercise
+for each in gc.get_objects():
+    if type(each) is list and any(type(one) is Exercise for one in each):
+        each[:] = [
+            dataclasses.replace(one, not_allowed=(), unwatched=tuple(map(str, range(99))))
+            if type(one) is Exercise else one
+            for one in each
+        ]
+""",
     "a trace": """
 import sys
 inner = scaled_dot_product_attention
@@ -344,6 +394,10 @@ def outcome(worker: Worker, *sources: str) -> tuple[str, bool]:
     cases = make_cases(ATTENTION, SEED)
     cells: list[CodeCell | CheckCell] = [*map(CodeCell, sources), CheckCell(ATTENTION.name, cases)]
     *_, check = drive(cells, LIMITS, worker.start_runner)
+    if check.note.startswith("SystemError"):
+        # A thread that walks what the collector knows meets tuples that are being made, which
+        # Python itself then cannot finish. Nothing was observed, and nothing earned.
+        return "not allowed", True
     assert check.observations is not None, check.note
     expected = expected_observations(ATTENTION, SEED)
     seen = any(one.called for one in check.observations.by_case.values())
@@ -382,6 +436,17 @@ def test_a_call_that_was_seen_is_not_taken_back(worker, way):
     assert outcome(worker, LIBRARY, HUSHING[way]) == ("not allowed", True)
 
 
+def test_what_cases_are_made_with_is_not_there_to_answer_them(worker):
+    ways = (
+        "from autograder.exercises.mask_inputs import looking_back",
+        "import autograder.exercises as e\ne.mask_inputs",
+        "import importlib\nimportlib.import_module('autograder.exercises.lesson_05')",
+        "import sys\nsys.modules['autograder.exercises.mask_inputs']",
+    )
+    for run in ran(worker, *(f"{way}\nprint('found')" for way in ways)):
+        assert [output["output_type"] for output in run.outputs] == ["error"]
+
+
 def test_what_runs_beside_an_honest_function_is_nobodys_business(worker):
     for beside in LYING_IN_WAIT.values():
         harmless = "look_around = lambda: sum(range(100))\nimport gc, threading, time, torch\n"
@@ -399,3 +464,14 @@ def scaled_dot_product_attention(q, k, v):
     return output, shown
 """
     assert outcome(worker, RIGHT, kept) == ("wrong values", False)
+
+
+def test_nor_are_the_files_they_are_made_from_or_packages_of_another_python(worker):
+    look = f"""
+import importlib.util, os
+folder = os.path.join(os.path.dirname(importlib.util.find_spec("autograder").origin), "exercises")
+base = {f"{sys.base_prefix}/lib/python{sys.version_info.major}.{sys.version_info.minor}"!r}
+print(os.listdir(folder), os.path.isdir(base), os.listdir(base + "/site-packages"))
+"""
+    assert sys.prefix != sys.base_prefix
+    assert said(ran(worker, look)[0]).split() == ["[]", "True", "[]"]
