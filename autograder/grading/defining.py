@@ -39,11 +39,19 @@ class Names:
     anything: bool = False
 
 
-def defines(source: str, name: str) -> bool:
-    """Whether a cell's code defines a function, class or variable of this name."""
+def is_short(sources: Iterable[str]) -> bool:
+    """Whether a notebook's code is little enough to be parsed: at worst that takes seconds."""
+    return sum(map(len, sources)) <= LONG_NOTEBOOK
+
+
+def defines(source: str, name: str, *, parsing: bool = True) -> bool:
+    """Whether a cell's code defines a function, class or variable of this name.
+
+    parsing: whether the code is parsed, as far as it is Python; else its lines are looked at.
+    """
     if name not in source:
         return False
-    bound = _bound_in(source)
+    bound = _bound_in(source) if parsing else None
     if bound is None:
         pattern = rf"^(async\s+def|def|class)\s+{re.escape(name)}\b"
         return re.search(pattern, source, re.MULTILINE) is not None
@@ -75,7 +83,7 @@ def completed_later(cells: Sequence[str | None], places: Iterable[tuple[str, int
     cells: the code of the notebook's cells in order, None for what is not run.
     places: names of functions, each with the index of the cell where it is looked at.
     """
-    parsing = sum(len(source or "") for source in cells) <= LONG_NOTEBOOK
+    parsing = is_short(source or "" for source in cells)
     names = [Names() if source is None else names_in(source, parsing=parsing) for source in cells]
     by_name: dict[str, list[Names]] = defaultdict(list)
     for cell in names:
@@ -136,7 +144,7 @@ def _without_magics(source: str) -> str:
     return "\n".join(lines)
 
 
-@functools.lru_cache(maxsize=64)  # every missing cell is sought in all that there are
+@functools.lru_cache(maxsize=2048)  # every missing cell is sought in all that there are
 def _bound_in(source: str) -> frozenset[str] | None:
     parsed = _parse(source)
     return None if parsed is None else frozenset(_bound(parsed[1]))

@@ -216,5 +216,9 @@ class _Renderer(IPythonRenderer):
         # What a student wrote has been cleaned, and has become one block of HTML.
         return formulas_in_html(html, self._level)
 
+    def block_code(self, code: str, info: str | None = None) -> str:
+        # Not coloured, as in what students write: see `outputs`.
+        return super().block_code(code)
+
     def _embed_image_or_attachment(self, src: str) -> str:
         return src

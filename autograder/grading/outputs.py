@@ -207,6 +207,10 @@ class _Renderer(IPythonRenderer):
         # A dollar that is none of a formula's, told apart from those that are.
         return super().text(text).replace("$", "<span>$</span>")
 
+    def block_code(self, code: str, info: str | None = None) -> str:
+        # Not coloured: on some code, lexers take time that grows with its square.
+        return super().block_code(code)
+
     def _embed_image_or_attachment(self, src: str) -> str:
         return src
 

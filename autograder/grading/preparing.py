@@ -12,7 +12,7 @@ from nbgrader.utils import is_grade, is_solution
 from autograder import exercises
 from autograder.declaring import Exercise
 from autograder.exercises import UnknownExercise
-from autograder.grading.defining import completed_later, defines
+from autograder.grading.defining import completed_later, defines, is_short
 from autograder.grading.driving import CodeCell, Limits
 from autograder.grading.repairing import CHECK, Known, repair
 from autograder.grading.sandbox import Allowance
@@ -85,9 +85,10 @@ def _other_assignment(nb: NotebookNode, known: Sequence[Known]) -> str:
     own = [cell.name for cell in known if cell.solution]
     labels = {label_of(cell) for cell in nb.cells}
     sources = [cell.source for cell in nb.cells if cell.cell_type == "code"]
+    parsing = is_short(sources)
 
     def holds(name: str) -> bool:
-        return name in labels or any(defines(source, name) for source in sources)
+        return name in labels or any(defines(source, name, parsing=parsing) for source in sources)
 
     if not own or any(map(holds, own)):
         return ""

@@ -15,7 +15,7 @@ import nbformat
 from nbformat.notebooknode import NotebookNode
 from nbgrader.api import Gradebook
 
-from autograder.grading.defining import LONG, defines
+from autograder.grading.defining import LONG, defines, is_short
 from autograder.observing import unwarned
 
 CHECK = "check-"
@@ -75,14 +75,15 @@ def known_cells(gradebook: Gradebook, notebook: str, assignment: str) -> list[Kn
 def repair(notebook: NotebookNode, known: Sequence[Known]) -> list[str]:
     """Label every known cell once, put back those that are gone; what was done, in sentences."""
     notes: list[str] = []
+    parsing = is_short(cell.source for cell in notebook.cells if cell.cell_type == "code")
     places, others = _labelled(notebook, known)
     for cell in known:
         if cell.name not in places:
-            found = _lookalike(notebook, cell, places)
+            found = _lookalike(notebook, cell, places, parsing)
             if found is not None:
                 places[cell.name] = found
                 notes.append(f"The cell {cell.name} had lost its label, which was put back.")
-            elif cell.name in others and not _is_defined(notebook, cell):
+            elif cell.name in others and not _is_defined(notebook, cell, parsing):
                 places[cell.name] = others[cell.name]
     for each in notebook.cells:
         each.metadata.pop("nbgrader", None)
@@ -125,14 +126,14 @@ def _labelled(
 
 
 def _lookalike(
-    notebook: NotebookNode, known: Known, places: dict[str, NotebookNode]
+    notebook: NotebookNode, known: Known, places: dict[str, NotebookNode], parsing: bool
 ) -> NotebookNode | None:
     """The last cell without a known label that must be this one, or None."""
     for cell in reversed(notebook.cells):
         if any(cell is labelled for labelled in places.values()):
             continue
         if _is_answer(known):
-            alike = cell.cell_type == "code" and defines(cell.source, known.name)
+            alike = cell.cell_type == "code" and defines(cell.source, known.name, parsing=parsing)
         else:
             alike = cell.source.strip() == known.source.strip() and bool(known.source.strip())
         if alike:
@@ -144,10 +145,11 @@ def _is_answer(known: Known) -> bool:
     return known.solution and not known.grade
 
 
-def _is_defined(notebook: NotebookNode, known: Known) -> bool:
+def _is_defined(notebook: NotebookNode, known: Known, parsing: bool) -> bool:
     """Whether code of the notebook, perhaps in the cell of another exercise, has the answer."""
     return _is_answer(known) and any(
-        cell.cell_type == "code" and defines(cell.source, known.name) for cell in notebook.cells
+        cell.cell_type == "code" and defines(cell.source, known.name, parsing=parsing)
+        for cell in notebook.cells
     )
 
 

@@ -19,7 +19,7 @@ from autograder import exercises
 from autograder.declaring import Exercise
 from autograder.grading.config import load
 from autograder.grading.converting import autograde
-from autograder.grading.defining import defines
+from autograder.grading.defining import defines, is_short
 from autograder.grading.gradebook import check_gradebook, fingerprint, set_by_hand
 from autograder.grading.marking import failed, mark
 from autograder.grading.places import Classroom, Project
@@ -204,6 +204,9 @@ def _judge(judge: Judge, notebook: NotebookNode, record: Record, exercise: Exerc
 
 def _sources(notebook: NotebookNode, name: str) -> Iterator[Source]:
     """The cell of an exercise, and others that define it, also behind its check."""
-    for number, cell in enumerate(code_cells(notebook), 1):
-        if not is_check(cell) and (label_of(cell) == name or defines(cell.source, name)):
+    cells = code_cells(notebook)
+    parsing = is_short(cell.source for cell in cells)
+    for number, cell in enumerate(cells, 1):
+        meant = label_of(cell) == name or defines(cell.source, name, parsing=parsing)
+        if meant and not is_check(cell):
             yield Source(number, cell.source)
