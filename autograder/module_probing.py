@@ -133,6 +133,7 @@ def start_of(module: Any, second: Any) -> Value:
     """What the numbers of a module that was just built look like, beside a second one's."""
     found = []
     others = projections_of(second)
+    before: dict[str, Tensor] = {}
     for name, parameter in projections_of(module).items():
         if parameter.device.type == "meta":
             return words(f"{name} is on the meta device, without numbers")
@@ -145,6 +146,11 @@ def start_of(module: Any, second: Any) -> Value:
             found.append(f"{name} is one and the same object in two modules")
         elif name.endswith("weight") and numbers.size > 1 and _equal(parameter, others.get(name)):
             found.append(f"{name} is the same in every module that is built")
+        elif name.endswith("weight") and numbers.size > 1:
+            same = [other for other, weight in before.items() if _equal(parameter, weight)]
+            if same:
+                found.append(f"{name} starts with the numbers of {same[0]}")
+        before[name] = parameter
     return words(", ".join(found) or "finite, and not all the same")
 
 

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import gc
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -95,10 +96,16 @@ def profile_hook(not_allowed: Sequence[str], note: Note, own: Sequence[Namespace
                 module = dict.get(frame.f_globals, "__name__")
                 home = module.partition(".")[0] if type(module) is str else ""
                 for package, name in by_last.get(last, {}).items():
-                    if package == home or f"/{package}/" in code.co_filename.replace("\\", "/"):
+                    if package == home or code.co_filename.startswith(_folder_of(package)):
                         note(name)
 
     return hook
+
+
+def _folder_of(package: str) -> str:
+    """Where the files of a package lie that is loaded by now; else where none do."""
+    places = getattr(sys.modules.get(package), "__path__", None) or ("\0",)
+    return f"{places[0]}{os.sep}"
 
 
 def is_theirs(frame: FrameType, own: Sequence[Namespace]) -> bool:

@@ -171,6 +171,9 @@ def as_usual() -> Iterator[None]:
     deterministic = torch.get_deterministic_debug_mode()
     anomalies, checked = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
     casts = torch.is_autocast_enabled("cpu")
+    inference = torch.inference_mode(False) if torch.is_inference_mode_enabled() else None
+    if inference is not None:
+        inference.__enter__()
     torch.set_anomaly_enabled(False)
     torch.set_autocast_enabled("cpu", False)
     torch.set_grad_enabled(True)
@@ -181,6 +184,8 @@ def as_usual() -> Iterator[None]:
     try:
         yield
     finally:
+        if inference is not None:
+            inference.__exit__(None, None, None)
         torch.set_grad_enabled(gradients)
         torch.set_anomaly_enabled(anomalies, checked)
         torch.set_autocast_enabled("cpu", casts)

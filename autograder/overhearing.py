@@ -43,7 +43,7 @@ class Kernels:
 
     library: Any
     dump: Callable[[str], str]
-    as_put: dict[str, str]
+    as_put: tuple[tuple[str, str], ...]
 
     @classmethod
     def put(cls, tell: Tell) -> "Kernels | None":
@@ -68,11 +68,11 @@ class Kernels:
                         own = torch.library.get_kernel(full, behind)
                         kernel = _telling(own, name.partition(".")[0].lstrip("_"), tell)
                         library.impl(name, kernel, key, with_keyset=True, allow_override=True)
-        return cls(library, dump, {full: dump(full) for full in put})
+        return cls(library, dump, tuple((full, dump(full)) for full in put))
 
     def untouched(self) -> bool:
         """Whether they are still where they were put, and nothing is before them."""
-        return all(self.dump(full) == as_put for full, as_put in self.as_put.items())
+        return all(self.dump(full) == as_put for full, as_put in self.as_put)
 
 
 def _telling(own: Any, operation: str, tell: Tell) -> Callable[..., Any]:

@@ -179,7 +179,9 @@ def watch(not_allowed: Sequence[str], called: set[str]) -> Iterator[None]:
     """Add to `called` every name of `not_allowed` that is called inside the block."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(watch_python(not_allowed, called))
-        for mode in torch_modes(not_allowed, _noting(called)):
+        modes = torch_modes(not_allowed, _noting(called))
+        # The kernels see all operators that the second mode does, and leave torch.jit.trace alone.
+        for mode in modes[:1] if _kernels else modes:
             stack.enter_context(mode)
         yield
 

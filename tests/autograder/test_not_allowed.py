@@ -3,6 +3,7 @@
 import _thread
 import ctypes.util
 import functools
+import importlib.util
 import operator
 import os
 import pickle
@@ -259,3 +260,29 @@ def test_a_long_text_is_not_watched():
     assert judge("causal_mask", causal_mask).correct
     assert len(unwatched) == 1
     assert unwatched[0] > 500
+
+
+def test_a_folder_that_is_called_as_a_library_is_not_the_library(tmp_path):
+    path = tmp_path / "torch" / "mine.py"
+    path.parent.mkdir()
+    path.write_text(
+        "import torch\n\n\ndef scaled_dot_product_attention(q, k, v):\n"
+        "    weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1)\n"
+        "    return weights @ v, weights\n"
+    )
+    spec = importlib.util.spec_from_file_location("mine", path)
+    mine = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(mine)
+    verdict = judge("scaled_dot_product_attention", mine.scaled_dot_product_attention)
+    assert verdict.correct, verdict.message
+
+
+def test_inference_mode_that_was_left_open_costs_nothing():
+    def honest(q, k, v):
+        weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1)
+        return weights @ v, weights
+
+    with torch.inference_mode():
+        verdict = judge("scaled_dot_product_attention", honest)
+        assert torch.is_inference_mode_enabled()
+    assert verdict.correct, verdict.message

@@ -475,3 +475,13 @@ print(os.listdir(folder), os.path.isdir(base), os.listdir(base + "/site-packages
 """
     assert sys.prefix != sys.base_prefix
     assert said(ran(worker, look)[0]).split() == ["[]", "True", "[]"]
+
+
+def test_a_function_that_traces_itself_is_right(worker):
+    traced = """
+inner = scaled_dot_product_attention
+def scaled_dot_product_attention(q, k, v):
+    return torch.jit.trace(inner, (q, k, v))(q, k, v)
+"""
+    assert outcome(worker, RIGHT, traced) == ("correct", False)
+    assert outcome(worker, LIBRARY, traced) == ("not allowed", True)
