@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from autograder.exercises import purposes
-from autograder.exercises.inputs import Array, normal, permuted, readable
+from autograder.exercises.inputs import Array, alike, normal, permuted, readable
 
 
 class Inputs(NamedTuple):
@@ -52,6 +52,8 @@ def attention_inputs(rng: np.random.Generator) -> tuple[Inputs, ...]:
     def drawn(*batch: int, **sizes: int) -> tuple[Array, Array, Array]:
         return queries_keys_values(rng, *batch, **sizes)
 
+    batched = drawn(2, n_q=6, n_k=3, d_k=5, d_v=7)
+    many = int(rng.integers(41, 50))
     return (
         Inputs(
             "two queries, three keys",
@@ -64,8 +66,8 @@ def attention_inputs(rng: np.random.Generator) -> tuple[Inputs, ...]:
         Inputs(
             "equal sizes, in a batch", purposes.EQUAL_BATCH, *drawn(2, n_q=3, n_k=3, d_k=3, d_v=3)
         ),
-        Inputs("one leading axis", purposes.ONE_LEADING, *drawn(2, n_q=6, n_k=3, d_k=5, d_v=7)),
-        Inputs("the same sizes again", purposes.AGAIN, *drawn(2, n_q=6, n_k=3, d_k=5, d_v=7)),
+        Inputs("one leading axis", purposes.ONE_LEADING, *batched),
+        Inputs("the same sizes again", purposes.AGAIN, *(alike(rng, a) for a in batched)),
         Inputs("a batch with heads", purposes.LEADING, *drawn(2, 3, n_q=5, n_k=6, d_k=7, d_v=8)),
         Inputs("three leading axes", purposes.LEADING, *drawn(2, 3, 2, n_q=3, n_k=5, d_k=6, d_v=4)),
         Inputs("a batch of one", purposes.BATCH_OF_ONE, *drawn(1, n_q=3, n_k=6, d_k=5, d_v=2)),
@@ -78,8 +80,8 @@ def attention_inputs(rng: np.random.Generator) -> tuple[Inputs, ...]:
         ),
         Inputs(
             "long vectors",
-            "has long queries and keys, d_k = 64.",
-            *drawn(n_q=3, n_k=5, d_k=64, d_v=2),
+            "has long queries and keys, d_k = 64, and dozens of keys.",
+            *drawn(n_q=3, n_k=many, d_k=64, d_v=2),
         ),
         Inputs("scores in the thousands", purposes.LARGE, *large(rng)),
         Inputs("scores in the thousands, in a batch", purposes.LARGE, *large(rng, 2)),

@@ -5,18 +5,31 @@ projections are filled with, what is done with it (`then`), and what it is calle
 case does not mention is not given either, so that the defaults are tried too.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from autograder.declaring import Case
 from autograder.exercises import purposes
+from autograder.exercises.dropout import dropout_cases
 from autograder.exercises.inputs import indivisible, normal, permuted, readable
-from autograder.exercises.module_observing import AGAIN, COPIED, DROPOUT, MOVED, SAVED
+from autograder.exercises.module_observing import EVALUATION, lives
 from autograder.exercises.torch_inputs import tensor
 
 RNG = np.random.Generator
+
+# Of each of these one case, which a seed draws, is in evaluation mode. Masks of each number of
+# axes are among them, and texts of five words or more.
+SELF_IN_EVALUATION = (("a batch", "not contiguous"),)
+IN_EVALUATION = (
+    ("cross-attention", "not contiguous"),
+    ("causal mask", "float32", "nothing to attend to, output only"),
+    ("a mask for each head", "without biases"),
+    ("three inputs", "value without key", "padding mask", "causal and padding", "large scores"),
+)
 
 
 def _case(rng: RNG, name: str, purpose: str, d_model: int, num_heads: int, **more: Any) -> Case:
@@ -27,20 +40,33 @@ def _case(rng: RNG, name: str, purpose: str, d_model: int, num_heads: int, **mor
     arguments: dict[str, Any] = {"d_model": d_model, "num_heads": num_heads, **built}
     if more:
         arguments["seed"] = int(rng.integers(2**31))
-    arguments.update(
-        {key: tensor(v) if isinstance(v, np.ndarray) else v for key, v in more.items()}
-    )
+    arguments.update({k: tensor(v) if isinstance(v, np.ndarray) else v for k, v in more.items()})
     return Case(name, purpose, arguments, magnitude, scaled=scaled, mentions=mentions)
+
+
+def _indivisible_case(rng: RNG) -> Case:
+    heads = int(rng.integers(2, 6))
+    width = indivisible(rng, heads)
+    purpose = f"has {width} features for {heads} heads."
+    return _case(rng, "indivisible", purpose, width, heads, mentions=(str(width), str(heads)))
+
+
+def _some_in_evaluation(
+    rng: RNG, cases: Sequence[Case], groups: Sequence[Sequence[str]]
+) -> Sequence[Case]:
+    drawn = {str(rng.choice(group)) for group in groups}
+    return tuple(_in_evaluation(case) if case.name in drawn else case for case in cases)
+
+
+def _in_evaluation(case: Case) -> Case:
+    purpose = f"{case.purpose} The module is in evaluation mode."
+    return replace(case, purpose=purpose, arguments={**case.arguments, "mode": EVALUATION})
 
 
 def self_cases(rng: RNG) -> Sequence[Case]:
     """Cases for a module that is called with x alone."""
-
-    def case(name: str, purpose: str, d_model: int, num_heads: int, **more: Any) -> Case:
-        return _case(rng, name, purpose, d_model, num_heads, **more)
-
-    left_over = indivisible(rng, 4)
-    return (
+    case = partial(_case, rng)
+    cases = (
         case("two words", "has one text of two words.", 6, 2, x=readable(rng, 1, 2, 6)),
         # The root of four is exact in every dtype, so that other losses of digits stand out.
         case(
@@ -61,62 +87,15 @@ def self_cases(rng: RNG) -> Sequence[Case]:
         ),
         case("float32", "is in float32.", 6, 2, x=normal(rng, 2, 4, 6, dtype=np.float32)),
         case("not contiguous", purposes.PERMUTED, 12, 2, x=permuted(rng, 3, 5, 12)),
-        *_lives(case, "x", lambda *shape: normal(rng, *shape)),
-        case(
-            "indivisible",
-            f"has {left_over} features for 4 heads.",
-            left_over,
-            4,
-            mentions=(str(left_over), "4"),
-        ),
+        *lives(case, "x", lambda *shape: normal(rng, *shape)),
+        _indivisible_case(rng),
     )
-
-
-def _lives(case: Callable[..., Case], first: str, draw: Callable[..., Any]) -> tuple[Case, ...]:
-    """Cases on what becomes of a module; `first` is the name of what it is called with."""
-    return (
-        case(
-            "called again",
-            "calls the module again, after a longer text and after other numbers of these sizes; "
-            "nothing may be kept between calls. A module of another size was built meanwhile.",
-            6,
-            3,
-            then=AGAIN,
-            **{first: draw(2, 4, 6)},
-        ),
-        case(
-            "saved and loaded",
-            "calls a module that was given the state_dict of another.",
-            6,
-            2,
-            then=SAVED,
-            **{first: draw(2, 3, 6)},
-        ),
-        case(
-            "copied",
-            "calls a deep copy, while the original and a third module get other numbers.",
-            6,
-            2,
-            then=COPIED,
-            **{first: draw(2, 3, 6)},
-        ),
-        case(
-            "another device",
-            'moves the module and its inputs, to "meta" for example: a device where tensors have '
-            "a shape and no numbers.",
-            6,
-            2,
-            then=MOVED,
-            **{first: draw(2, 3, 6)},
-        ),
-    )
+    return _some_in_evaluation(rng, cases, SELF_IN_EVALUATION)
 
 
 def module_cases(rng: RNG) -> Sequence[Case]:
     """Cases for the complete module."""
-
-    def case(name: str, purpose: str, d_model: int, num_heads: int, **more: Any) -> Case:
-        return _case(rng, name, purpose, d_model, num_heads, **more)
+    case = partial(_case, rng)
 
     def draw(*shape: int, **more: Any) -> np.ndarray:
         return normal(rng, *shape, **more)
@@ -125,8 +104,7 @@ def module_cases(rng: RNG) -> Sequence[Case]:
     equal = {name: draw(3, 3, 9) for name in ("query", "key", "value")}
     large = {"query": draw(2, 5, 12, scale=200.0), "key": draw(2, 6, 12, scale=200.0)}
     half = {name: draw(2, n, 6).astype(np.float16) for name, n in (("query", 3), ("key", 5))}
-    left_over = indivisible(rng, 4)
-    return (
+    cases = (
         case(
             "two words",
             "has one text of two words, and no mask.",
@@ -151,15 +129,25 @@ def module_cases(rng: RNG) -> Sequence[Case]:
             key=draw(2, 4, 15),
             need_weights=True,
         ),
-        case("three inputs", "has query, key and value all different.", 10, 5, **four),
+        case(
+            "three inputs",
+            "has query, key and value all different, and one mask for all, (1, 1, query, key).",
+            10,
+            5,
+            **four,
+            mask=per_head(rng, 1, 1, 4, 6),
+            need_weights=True,
+        ),
         case("three inputs of one size", purposes.EQUAL, 9, 3, **equal, need_weights=True),
         case(
             "value without key",
-            "has a value of its own and no key; then the key is the query.",
+            "has a value of its own and no key; then the key is the query. The mask lets the last "
+            "queries see nothing, (batch, 1, query, 1).",
             6,
             2,
-            query=draw(2, 3, 6),
-            value=draw(2, 3, 6),
+            query=draw(2, 4, 6),
+            value=draw(2, 4, 6),
+            mask=padding(4, 3, 2).swapaxes(-2, -1),
         ),
         case(
             "causal mask",
@@ -236,7 +224,15 @@ def module_cases(rng: RNG) -> Sequence[Case]:
             query=draw(2, 1, 10),
             need_weights=True,
         ),
-        case("without biases", "is built with bias=False.", 6, 2, bias=False, query=draw(2, 3, 6)),
+        case(
+            "without biases",
+            "is built with bias=False, and has a mask of three axes, (head, query, key).",
+            6,
+            2,
+            bias=False,
+            query=draw(2, 4, 6),
+            mask=per_head(rng, 2, 4, 4),
+        ),
         case(
             "float32",
             "is in float32.",
@@ -257,43 +253,19 @@ def module_cases(rng: RNG) -> Sequence[Case]:
         ),
         case(
             "not contiguous",
-            purposes.PERMUTED,
+            f"{purposes.PERMUTED} A mask of one axis, (key), hides a word from all.",
             12,
             2,
             query=permuted(rng, 3, 5, 12),
             key=permuted(rng, 3, 5, 12),
-        ),
-        *_lives(case, "query", draw),
-        case(
-            "dropout",
-            "is built with dropout=0.25, and called often, in training and in evaluation.",
-            12,
-            2,
-            dropout=0.25,
-            then=DROPOUT,
-            query=draw(1, 5, 12),
-            key=draw(1, 3, 12),
-        ),
-        case(
-            "dropout, with the weights",
-            "is built with dropout=0.5, and asks for the weights, which are those before dropout. "
-            "A mask hides the last key.",
-            12,
-            2,
-            dropout=0.5,
-            then=DROPOUT,
-            query=draw(1, 3, 12),
-            mask=np.tile([True, True, False], (3, 1)),
+            mask=np.arange(5) != rng.integers(5),
             need_weights=True,
         ),
-        case(
-            "indivisible",
-            f"has {left_over} features for 4 heads.",
-            left_over,
-            4,
-            mentions=(str(left_over), "4"),
-        ),
+        *lives(case, "query", draw),
+        *dropout_cases(rng, case),
+        _indivisible_case(rng),
     )
+    return _some_in_evaluation(rng, cases, IN_EVALUATION)
 
 
 def padding(n: int, *lengths: int) -> np.ndarray:

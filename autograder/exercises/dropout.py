@@ -1,11 +1,11 @@
-"""What dropout does, concluded from many draws that a probe recorded.
+"""Dropout: its cases, and what it does, concluded from many draws that a probe recorded.
 
 Done where judging happens, so that student code cannot say what its draws show. The values of
 such a case let every weight be read off the output (see `module_probing`).
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,15 +14,55 @@ import torch
 from torch import Tensor
 
 from autograder.declaring import Case, Observation, Value
+from autograder.exercises.inputs import normal
 
+DROPOUT = "called often, in training and in evaluation"
+RATES = (0.1, 0.2, 0.3, 0.4, 0.6)  # no quarters and no halves, to which code might round
 DRAWS = 200  # texts in the batch on which dropout is watched: 6000 weights
 SOME = 20  # of them are recorded where all should be alike
 EVALUATED, EVALUATED_WEIGHTS = "drawn in evaluation", "weights drawn in evaluation"
 DRAWN, DRAWN_WEIGHTS = "drawn in training", "weights drawn in training"
 DRAWN_BEFORE = "drawn before in training"
-RECORDED = (EVALUATED, EVALUATED_WEIGHTS, DRAWN, DRAWN_WEIGHTS, DRAWN_BEFORE)
-QUARTERS = 4
+DRAWN_ONE = "drawn in training with one text"
+RECORDED = (EVALUATED, EVALUATED_WEIGHTS, DRAWN, DRAWN_WEIGHTS, DRAWN_BEFORE, DRAWN_ONE)
+LEARNING = "gradients with dropout"
+REPEATED = 40  # times that the queries stand in that one text, after one another
+QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 NOTHING_DROPPED = "nothing is dropped"
+
+
+def dropout_cases(rng: np.random.Generator, case: Callable[..., Case]) -> tuple[Case, ...]:
+    """Two cases with two rates; one of the modules, which a seed draws, has no biases."""
+    rate, other = (float(each) for each in rng.choice(RATES, 2, replace=False))
+    biases: list[dict[str, bool]] = [{}, {"bias": False}]
+    first = int(rng.integers(2))
+    lead = ((), (1,), (2,), (1, 1))[int(rng.integers(4))]  # the axes before (query, key)
+    return (
+        case(
+            "dropout",
+            f"is built with dropout={rate}, and called often, in training and in evaluation.",
+            12,
+            2,
+            dropout=rate,
+            **biases[first],
+            then=DROPOUT,
+            query=normal(rng, 1, 5, 12),
+            key=normal(rng, 1, 3, 12),
+        ),
+        case(
+            "dropout, with the weights",
+            f"is built with dropout={other}, and asks for the weights, which are those before "
+            "dropout. A mask hides the last key.",
+            12,
+            2,
+            dropout=other,
+            **biases[1 - first],
+            then=DROPOUT,
+            query=normal(rng, 1, 3, 12),
+            mask=np.tile([True, True, False], (*lead, 3, 1)),
+            need_weights=True,
+        ),
+    )
 
 
 def conclude_dropout(case: Case, observation: Observation) -> Observation:
@@ -31,7 +71,8 @@ def conclude_dropout(case: Case, observation: Observation) -> Observation:
     if EVALUATED not in values:
         return observation
     recorded = {name: values.pop(name, Value("none")) for name in RECORDED}
-    values.update(_found(case.arguments, recorded))
+    learning = {LEARNING: values.pop(LEARNING)} if LEARNING in values else {}
+    values.update(_found(case.arguments, recorded) | learning)  # last, as it follows from the rest
     return replace(observation, values=values)
 
 
@@ -43,17 +84,24 @@ def _found(wanted: Mapping[str, Any], recorded: Mapping[str, Value]) -> dict[str
     if evaluated is None:
         return {"in evaluation": _no_output(recorded[EVALUATED])}
     found = {"in evaluation": _words(describe_evaluation(evaluated))}
+    found["output"] = _first(recorded[EVALUATED])  # before what training is said to change of it
     drawn = _numbers(recorded[DRAWN], (DRAWS, *shape))
     before = _numbers(recorded[DRAWN_BEFORE], (SOME, *shape))
     if drawn is None or before is None:
         found["in training"] = _no_output(recorded[DRAWN_BEFORE if before is None else DRAWN])
         return found
     if found["in evaluation"].data == NOTHING_DROPPED:
-        plain = read_off(evaluated, n_k, wanted["num_heads"])[0]
-        said = describe_dropout(read_off(drawn, n_k, wanted["num_heads"]), plain)
+        heads, rate = wanted["num_heads"], wanted["dropout"]
+        plain = read_off(evaluated, n_k, heads)[0]
+        said = describe_dropout(read_off(drawn, n_k, heads), plain, rate)
         same = torch.equal(drawn[:SOME], before) and "no weight is dropped" not in said
         found["in training"] = _words(said + (", and the same ones in each call" if same else ""))
-    found["output"] = _first(recorded[EVALUATED])
+        one = _numbers(recorded[DRAWN_ONE], (1, REPEATED * shape[0], shape[1]))
+        found["in training with one text and a key"] = (
+            _no_output(recorded[DRAWN_ONE])
+            if one is None
+            else _words(describe_dropout(_as_texts(one, n_k, heads), plain, rate))
+        )
     if wanted.get("need_weights"):
         found["weights"] = _first(recorded[EVALUATED_WEIGHTS])
         found["weights in training"] = _words(
@@ -88,7 +136,13 @@ def _alike(recorded: Mapping[str, Value]) -> bool:
     one, other = recorded[EVALUATED_WEIGHTS].data, recorded[DRAWN_WEIGHTS].data
     if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
         return False
-    return one.shape == other.shape and bool((np.abs(one - other) < 1e-6).all())
+    with np.errstate(invalid="ignore"):  # ∞ − ∞, where weights are no numbers
+        return one.shape == other.shape and bool((np.abs(one - other) < 1e-6).all())
+
+
+def _as_texts(output: Tensor, n_k: int, num_heads: int) -> Tensor:
+    """What `read_off` gives, with each repetition of the queries taken for a text."""
+    return read_off(output.unflatten(1, (REPEATED, -1))[0], n_k, num_heads)
 
 
 def read_off(output: Tensor, n_k: int, num_heads: int) -> Tensor:
@@ -103,11 +157,11 @@ def describe_evaluation(outputs: Tensor) -> str:
     return NOTHING_DROPPED if apart < 1e-6 else "something is dropped"
 
 
-def describe_dropout(draws: Tensor, plain: Tensor) -> str:
+def describe_dropout(draws: Tensor, plain: Tensor, rate: float = 0.25) -> str:
     """What happened to the weights in many draws, in words that do not depend on chance.
 
     draws: as `read_off` gives them, one draw for each entry of the batch. plain: the same
-    without dropout, (n_q, num_heads, 2, n_k).
+    without dropout, (n_q, num_heads, 2, n_k). rate: the share that should be dropped.
     """
     if not torch.isfinite(draws).all():
         return "the output is not finite"
@@ -137,16 +191,23 @@ def describe_dropout(draws: Tensor, plain: Tensor) -> str:
     together = _together(missing)
     if together:
         return f"weights are dropped {together}, not each by itself; the others are {factor}"
-    share = _share(missing)
+    share = _share(missing, rate)
     return f"about {share} of the weights are dropped, each by itself; the others are {factor}"
 
 
-def _share(missing: Tensor) -> float:
-    """The share that is missing: a multiple of a quarter, unless chance does not explain that."""
+def _share(missing: Tensor, rate: float) -> float:
+    """The share that is missing: the one that should be, if chance explains the difference.
+
+    Else another that code may have in its place, such as 1 − rate or a multiple of a quarter, so
+    that the same mistake is said in the same words whatever the draws are.
+    """
     share = float(missing.mean())
-    nearest = round(share * QUARTERS) / QUARTERS
-    deviation = math.sqrt(nearest * (1 - nearest) / missing.numel())
-    return nearest if abs(share - nearest) <= 5 * deviation else round(share, 2)
+    others = sorted((1 - rate, 1 - (1 - rate) ** 2, *QUARTERS), key=lambda each: abs(each - share))
+    for likely in (rate, *others):
+        deviation = math.sqrt(likely * (1 - likely) / missing.numel())
+        if abs(share - likely) <= 5 * deviation:
+            return round(likely, 4)
+    return round(share, 2)
 
 
 def _together(missing: Tensor) -> str:

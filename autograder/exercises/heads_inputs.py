@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from autograder.exercises import purposes
-from autograder.exercises.inputs import Array, normal, permuted, readable, root_is_exact
+from autograder.exercises.inputs import Array, alike, normal, permuted, readable, root_is_exact
 from autograder.exercises.torch_inputs import tensor
 
 EQUAL = "has as many sentences as heads, as words, and as numbers in a head."
@@ -107,6 +107,8 @@ def heads_inputs(rng: np.random.Generator) -> tuple[Heads, ...]:
     def inputs(batch: int, heads: int, **sizes: int) -> tuple[Array, Array, Array, Array]:
         return drawn(rng, batch, heads, **sizes)
 
+    x, *projections = inputs(4, 3, n=5, d_model=7, d_k=6, d_v=2)
+    many = int(rng.integers(7, 12, endpoint=True))
     return (
         Heads(
             "three words, two heads",
@@ -119,9 +121,15 @@ def heads_inputs(rng: np.random.Generator) -> tuple[Heads, ...]:
         Heads(
             "all sizes different",
             "has sizes that are all different.",
-            *inputs(4, 3, n=5, d_model=7, d_k=6, d_v=2),
+            x,
+            *projections,
         ),
-        Heads("the same sizes again", purposes.AGAIN, *inputs(4, 3, n=5, d_model=7, d_k=6, d_v=2)),
+        Heads(
+            "the same words again",
+            purposes.OTHER_WEIGHTS,
+            x,
+            *(alike(rng, w) for w in projections),
+        ),
         Heads("equal sizes", EQUAL, *inputs(3, 3, n=3, d_model=3, d_k=3, d_v=3)),
         Heads(
             "numbers shared out among the heads",
@@ -148,9 +156,9 @@ def heads_inputs(rng: np.random.Generator) -> tuple[Heads, ...]:
         Heads("a single head", ONE_HEAD, *inputs(2, 1, n=5, d_model=3, d_k=6, d_v=4)),
         Heads(
             "values of one number",
-            "has values of one number, and words of 4 numbers for 3 heads: num_heads need not "
-            "divide d_model, since the projections decide how large a head is.",
-            *inputs(2, 3, n=5, d_model=4, d_k=6, d_v=1),
+            f"has values of one number, and words of 4 numbers for {many} heads: num_heads need "
+            "not divide d_model, since the projections decide how large a head is.",
+            *inputs(2, many, n=5, d_model=4, d_k=3, d_v=1),
         ),
         Heads(
             "a root that is exact",

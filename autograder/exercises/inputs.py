@@ -41,8 +41,30 @@ def indivisible(rng: np.random.Generator, num_heads: int) -> int:
     It shares no digit with num_heads, so that a message which names one of the two does not name
     the other by accident; and it is drawn, so that a message cannot name it without looking.
     """
-    widths = [n for n in range(10, 30) if n % num_heads and str(num_heads) not in str(n)]
+    taken = set(str(num_heads))
+    widths = [n for n in range(10, 30) if n % num_heads and not taken & set(str(n))]
     return int(rng.choice(widths))
+
+
+def heads_of_refusals(rng: np.random.Generator) -> tuple[int, int]:
+    """Two numbers of heads for refusals, either one first: 2 or 3, and one from 4 to 8.
+
+    Whoever looks at some numbers of heads only, or only at whether a width is even, lets one of
+    them through.
+    """
+    small, larger = rng.choice((2, 3)), rng.choice((4, 5, 6, 7, 8))
+    first, second = rng.permuted((small, larger)).tolist()
+    return first, second
+
+
+def alike(rng: np.random.Generator, array: Array) -> Array:
+    """Other numbers of the same sizes, whose first and last one are those of `array`.
+
+    Whoever keeps results by what identifies inputs cheaply gives the earlier one again.
+    """
+    other = normal(rng, *array.shape, dtype=array.dtype, scale=float(array.std()))
+    other.flat[0], other.flat[-1] = array.flat[0], array.flat[-1]
+    return other
 
 
 def shares(rng: np.random.Generator, *shape: int, dtype: DTypeLike = np.float64) -> Array:

@@ -13,6 +13,8 @@ from autograder.exercises.counting_parameters import (
 )
 from autograder.exercises.inputs import (
     Array,
+    alike,
+    heads_of_refusals,
     indivisible,
     normal,
     permuted,
@@ -45,6 +47,7 @@ def heads_cases(rng: np.random.Generator) -> Sequence[Case]:
         w_o = normal(rng, shape[1] * shape[3], d_model, dtype=dtype)
         return case(name, purpose, normal(rng, *shape, dtype=dtype), w_o)
 
+    different, w_o = normal(rng, 2, 3, 4, 5), normal(rng, 15, 6)
     return (
         case(
             "two heads, three words",
@@ -53,8 +56,13 @@ def heads_cases(rng: np.random.Generator) -> Sequence[Case]:
             readable(rng, 4, 5),
         ),
         drawn("equal sizes", EQUAL, 3, 3, 3, 3, d_model=9),
-        drawn("all sizes different", DIFFERENT, 2, 3, 4, 5, d_model=6),
-        drawn("the same sizes again", purposes.AGAIN, 2, 3, 4, 5, d_model=6),
+        case("all sizes different", DIFFERENT, different, w_o),
+        case(
+            "the same heads again",
+            "has the heads of an earlier case and another w_o: nothing may be kept between calls.",
+            different,
+            alike(rng, w_o),
+        ),
         drawn("the usual sizes", SQUARE, 2, 3, 5, 2, d_model=6),
         drawn("as many words as heads", AS_MANY_WORDS, 2, 3, 3, 5, d_model=4),
         drawn(
@@ -121,9 +129,11 @@ def multi_head_attention_with_output_cases(rng: np.random.Generator) -> Sequence
 
     x, w_q, *others = inputs(2, 5, 6, 32, 6)
     exact = x, 5 * w_q, *others  # larger scores lose more when their digits are cut
+    words, *projections = inputs(2, 4, 7, 15, 18)
     large = inputs(2, 4, 6, 10, 6)
     large[0][:, 1] /= 100  # one short word among long ones: rows of very different size
-    width, width_of_values = indivisible(rng, 3), indivisible(rng, 3)
+    heads, heads_of_values = heads_of_refusals(rng)
+    width, width_of_values = indivisible(rng, heads), indivisible(rng, heads_of_values)
     return (
         case(
             "two heads, three words",
@@ -133,13 +143,21 @@ def multi_head_attention_with_output_cases(rng: np.random.Generator) -> Sequence
         ),
         drawn("the usual sizes", SQUARE, 2, 5, 6, 3, 2, 2),
         drawn("equal sizes", EQUAL, 3, 3, 9, 3, 3, 3),
-        drawn(
+        case(
             "all sizes different",
             "has sizes that are all different. num_heads does not divide d_model, and need not: it "
             "divides the projections' widths.",
-            *(2, 4, 7, 3, 5, 6),
+            3,
+            words,
+            *projections,
         ),
-        drawn("the same sizes again", purposes.AGAIN, 2, 4, 7, 3, 5, 6),
+        case(
+            "the same words again",
+            purposes.OTHER_WEIGHTS,
+            3,
+            words,
+            *(alike(rng, w) for w in projections),
+        ),
         drawn("a batch of one", purposes.BATCH_OF_ONE, 1, 5, 6, 2, 3, 2),
         drawn("one word", ONE_WORD, 2, 1, 6, 3, 2, 4),
         drawn("one head", ONE_HEAD, 2, 4, 6, 1, 5, 3),
@@ -163,17 +181,17 @@ def multi_head_attention_with_output_cases(rng: np.random.Generator) -> Sequence
             "indivisible queries and keys",
             "has queries and keys that cannot be cut into num_heads parts: a ValueError that names "
             "their width and num_heads.",
-            3,
-            *inputs(2, 4, 6, width, 9),
-            mentions=(str(width), "3"),
+            heads,
+            *inputs(2, 4, 2 * heads, width, 3 * heads),
+            mentions=(str(width), str(heads)),
         ),
         case(
             "indivisible values",
             "has values that cannot be cut into num_heads parts: a ValueError that names their "
             "width and num_heads.",
-            3,
-            *inputs(2, 4, 6, 9, width_of_values),
-            mentions=(str(width_of_values), "3"),
+            heads_of_values,
+            *inputs(2, 4, 2 * heads_of_values, 3 * heads_of_values, width_of_values),
+            mentions=(str(width_of_values), str(heads_of_values)),
         ),
     )
 

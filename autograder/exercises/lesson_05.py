@@ -51,7 +51,7 @@ def causal_mask_cases(rng: np.random.Generator) -> Sequence[Case]:
         ),
         case("one new word", "has one query, the newest word, which sees every key.", 1, many),
         case("a long text", "has hundreds of words.", 590 + few, 600 + many),
-        case("a longer text", "has over a thousand words.", 3, 1100 + many),
+        case("a longer text", "has thousands of words before the last two.", 2, 5000 + many),
         case(
             "a key too few",
             "has fewer keys than queries, by one: the first query would see nothing.",
@@ -127,6 +127,12 @@ def padding_mask_cases(rng: np.random.Generator) -> Sequence[Case]:
             np.append(drawn(3, 130, 250), 289),
             300,
         ),
+        case(
+            "a whole book",
+            "has room for tens of thousands of words, more than a number of 16 bits can count.",
+            np.append(drawn(1, 300, 30000), drawn(1, 33000, 34000)),
+            34000 + room,
+        ),
     )
 
 
@@ -153,7 +159,7 @@ EXERCISES = (
         cases=causal_mask_cases,
         probe=left_out(returns("mask")),
         conclude=kind_of_entries,
-        unwatched=("a long text",),
+        unwatched=("a long text", "a longer text"),
         hints=(
             "Draw the mask for three words on paper: which cells does the first word get, which "
             "the last? What moves when two earlier words are put in front as keys?",
@@ -174,6 +180,7 @@ EXERCISES = (
         cases=padding_mask_cases,
         probe=returns("mask"),
         conclude=kind_of_entries,
+        unwatched=("a whole book",),
         hints=(
             "A sentence of length 3 has words at positions 0, 1 and 2. Which comparison of a "
             "position with the length says that?",

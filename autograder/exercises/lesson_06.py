@@ -31,6 +31,9 @@ GRADIENTS = {
 }
 
 
+REFUSED: tuple[dict[str, Any], ...] = ({"kdim": 6}, {"vdim": 2}, {"add_bias_kv": True})
+
+
 class FourProjections(nn.Module):
     """What copy_from_torch receives as `mine`: the four projections, and nothing else."""
 
@@ -49,9 +52,22 @@ def copy_cases(rng: np.random.Generator) -> Sequence[Case]:
     return (
         case("small", "copies a small module, with biases.", 2),
         case("larger", "copies a module of another size.", 6),
-        case("without biases", "has no biases on either side.", 4, bias=False),
+        case(
+            "without biases",
+            "has no biases on either side. What is refused changes nothing in another module.",
+            4,
+            bias=False,
+            refused=1,
+        ),
         case("float64", "has float64 on both sides.", 4, dtype="float64"),
-        case("used before", "copies twice into the same module; the last one counts.", 4, twice=1),
+        case(
+            "used before",
+            "copies twice into the same module; the last one counts. What is refused changes "
+            "nothing in another module.",
+            4,
+            twice=1,
+            refused=1,
+        ),
         case("smaller", f"{refused} theirs is smaller than mine.", 4, 2),
         case("too large", f"{refused} theirs is larger than mine.", 2, 6),
         case("three times as small", f"{refused} mine is three times as large.", 6, 2),
@@ -101,8 +117,30 @@ def probe_copy(implementation: Callable[..., Any], case: Case) -> Observation:
     shared = any(record(p).data.tobytes() != values[n].data.tobytes() for n, p in copied.items())
     values["theirs"] = words(", ".join(_unlike_before(theirs)) or "as it was before")
     values["memory"] = words("shared with theirs" if shared else "its own")
+    if wanted.get("refused"):
+        values["modules after a refusal"] = words(_after_refusals(implementation, wanted))
     values["returned value"] = record(returned)
     return Observation(values=values, changed=changed(before, after))
+
+
+def _after_refusals(implementation: Callable[..., Any], wanted: Mapping[str, Any]) -> str:
+    """What a refusal leaves changed, in words. That something is refused is for other cases."""
+    bias, size = wanted.get("bias", True), wanted["embed_dim of theirs"]
+    for more in ({"theirs_bias": not bias}, *REFUSED, {"embed_dim of theirs": 2 * size}):
+        mine = FourProjections(wanted["d_model of mine"], bias)
+        theirs = _theirs({**wanted, **more}, wanted["seed"], torch.float32)
+        fill(mine, wanted["seed"] + 1)
+        before = {"mine": _flat(mine), "theirs": _flat(theirs)}
+        try:
+            implementation(mine, theirs)
+        except (ValueError, AssertionError):
+            now = {"mine": _flat(mine), "theirs": _flat(theirs)}
+            written = [name for name in before if not torch.equal(before[name], now[name])]
+            if written:
+                return f"{' and '.join(written)} was written to before ValueError was raised"
+        except Exception:  # no refusal
+            continue
+    return "as they were before"
 
 
 def _theirs(wanted: Mapping[str, Any], seed: int, dtype: torch.dtype) -> nn.MultiheadAttention:
@@ -148,7 +186,7 @@ def mask_cases(rng: np.random.Generator) -> Sequence[Case]:
         case("a square", "has as many queries as keys.", drawn(5, 5)),
         case("causal", "is the causal mask of four words.", np.tri(4, dtype=bool)),
         case("more queries than keys", "has more queries than keys.", first_hidden),
-        case("more keys than queries", "has more keys than queries.", drawn(3, 8)),
+        case("more keys than queries", "has many more keys than queries.", drawn(12, 70)),
         case("nothing to see", "has a query that may attend to nothing.", nothing),
         case("nothing hidden", "has a mask that is True everywhere.", every),
         case("one query", purposes.ONE_QUERY, drawn(1, 9)),

@@ -21,6 +21,13 @@ PER_HEAD = (
 PER_SENTENCE_AND_HEAD = (
     "has a mask of its own for each head of each sentence, of shape (batch, heads, n_q, n_k)."
 )
+FOR_ALL_QUERIES = (
+    "has several leading axes, and one mask of shape (n_k,) for every query of all of them."
+)
+FOR_ALL_SENTENCES = (
+    "has a mask of shape (1, 1, n_q, n_k): a causal one, for every sentence and every head."
+)
+QUERIES = "has a mask of shape (batch, 1, n_q, 1), which hides every key from some queries."
 EQUAL_NO_MASK = "has no mask, and as many queries as keys: even so, every query may see every key."
 EQUAL_PADDING = "has a padding mask, and as many queries as keys, so that shapes hide a mix-up."
 BOTH = "has a causal and a padding mask, joined with &."
@@ -42,6 +49,11 @@ def some(rng: np.random.Generator, *shape: int) -> Mask:
     mask = rng.random(shape) < 0.5
     mask[..., :2] = True, False
     return rng.permuted(mask, axis=-1)
+
+
+def some_queries(rng: np.random.Generator, batch: int, n_q: int) -> Mask:
+    """A mask (batch, 1, n_q, 1): in every sentence, some queries see all and some nothing."""
+    return some(rng, batch, 1, n_q)[..., None]
 
 
 def words(lengths: Sequence[int], max_len: int) -> Mask:

@@ -3,16 +3,21 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from autograder.declaring import PARAMETERS, Case, Observation, Value
 from autograder.exercises.dropout import (
     DRAWN,
     DRAWN_BEFORE,
+    DRAWN_ONE,
     DRAWN_WEIGHTS,
     DRAWS,
+    DROPOUT,
     EVALUATED,
     EVALUATED_WEIGHTS,
+    LEARNING,
+    REPEATED,
     SOME,
 )
 from autograder.module_moving import describe_move
@@ -39,10 +44,56 @@ from autograder.watching import watched
 
 BUILDING = ("d_model", "num_heads", "dropout", "bias")
 CALLING = ("query", "key", "value", "mask", "need_weights")
+ATTENDING = ("W_q", "W_k")  # what is learned through the weights alone
 UNGIVEN = {"dropout": 0.0, "need_weights": False}  # else None
 SAVED, COPIED = "saved, and loaded into another module", "copied, and the original changed"
-AGAIN = "called before, with a longer text, and with other numbers, keys and a mask"
-MOVED, DROPOUT = "moved to another device", "called often, in training and in evaluation"
+AGAIN = (
+    "called before, with a longer text, and with other numbers, keys and a mask; since then the "
+    "parameters have got other numbers"
+)
+EVALUATION = "evaluation"
+MOVED = "moved to another device"
+
+
+def lives(case: Callable[..., Case], first: str, draw: Callable[..., Any]) -> tuple[Case, ...]:
+    """Cases on what becomes of a module; `first` is the name of what it is called with."""
+
+    def life(name: str, purpose: str, num_heads: int, then: str, n: int) -> Case:
+        return case(name, purpose, 6, num_heads, then=then, **{first: draw(2, n, 6)})
+
+    return (
+        life(
+            "called again",
+            "calls the module again, after a longer text, after other numbers of these sizes, and "
+            "after its parameters were changed in place, as an optimiser does; nothing may be kept "
+            "between calls. A module of another size was built meanwhile.",
+            3,
+            AGAIN,
+            4,
+        ),
+        life(
+            "saved and loaded",
+            "calls a module that was given the state_dict of another.",
+            2,
+            SAVED,
+            3,
+        ),
+        life(
+            "copied",
+            "calls a deep copy, while the original and a third module get other numbers.",
+            2,
+            COPIED,
+            3,
+        ),
+        life(
+            "another device",
+            'moves the module and its inputs, to "meta" for example: a device where tensors have '
+            "a shape and no numbers.",
+            2,
+            MOVED,
+            3,
+        ),
+    )
 
 
 def probe_module(implementation: Callable[..., Any], case: Case) -> Observation:
@@ -81,9 +132,13 @@ def _probe(implementation: Callable[..., Any], wanted: Mapping[str, Any]) -> Obs
         act = saved_and_loaded if then == SAVED else copied
         module = act(lambda: make().to(same_dtype), module, wanted["seed"])
     if then == AGAIN:
-        module.eval()  # the other cases are in training
+        module.eval()  # most other cases are in training
+        fill(module, wanted["seed"] + 1)
         values["torch's generator"] = words(_called_before(module, inputs))
+        fill(module, wanted["seed"])  # in place, as an optimiser's step changes them
         module.eval()  # whatever those calls made of it
+    if wanted.get("mode") == EVALUATION:
+        module.eval()
     return _call_and_record(module, inputs, values)
 
 
@@ -191,10 +246,32 @@ def _dropout(module: Any, inputs: Mapping[str, Any], num_heads: int) -> dict[str
     found["after the call in training"] = _left(left)
     found["torch's generator"] = words(chance)
     found.update({DRAWN_BEFORE: record(_some(before)), DRAWN: record(drawn)})
+    found.update(_one_text(module, inputs, given))
     if inputs.get("need_weights"):
         found[EVALUATED_WEIGHTS] = record(_some(weights))
         found[DRAWN_WEIGHTS] = record(_some(drawn_weights))
     return found
+
+
+def _one_text(module: Any, inputs: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Value]:
+    """What dropout does in a batch of one, whose many queries show as much as many texts do."""
+    n_q = inputs["query"].shape[1]
+    one = {name: given.get(name, given["query"])[:1] for name in ("query", "key", "value")}
+    one["query"] = one["query"].repeat(1, REPEATED, 1)
+    one.update({name: given[name] for name in ("mask", "need_weights") if name in given})
+    mask = one.get("mask")
+    if mask is not None and mask.shape[-2] == n_q:
+        one["mask"] = mask.repeat(*[1] * (mask.ndim - 2), REPEATED, 1)
+    output, _ = _two(_run(module, one), one)
+    learning = {f"{each}.weight": projections_of(module)[f"{each}.weight"] for each in ATTENDING}
+    reached = gradients(output, learning)
+    missing = [
+        name.removeprefix("gradient of ")
+        for name, value in reached.items()
+        if value.kind != "tensor" or not np.any(value.data)
+    ]
+    said = f"none reaches {' and '.join(missing)}" if missing else "they reach W_q and W_k"
+    return {DRAWN_ONE: record(output), LEARNING: words(said)}
 
 
 def _some(returned: Any) -> Any:

@@ -101,6 +101,7 @@ class MultiHeadAttention(nn.Module):
             return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
         # Some of PyTorch's ways give NaN for an empty row, forward or backward. Such a row is
         # let see everything, and its result is thrown away.
+        mask = mask if mask.ndim > 1 else mask[None]  # PyTorch takes no mask of one axis, (n_k,)
         empty = ~mask.any(dim=-1, keepdim=True)  # (…, n_q, 1)
         heads = F.scaled_dot_product_attention(q, k, v, attn_mask=mask | empty, dropout_p=dropout)
         return heads.masked_fill(empty, 0.0)

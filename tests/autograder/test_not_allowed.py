@@ -271,6 +271,8 @@ def test_a_folder_that_is_called_as_a_library_is_not_the_library(tmp_path):
         "    return weights @ v, weights\n"
     )
     spec = importlib.util.spec_from_file_location("mine", path)
+    assert spec is not None
+    assert spec.loader is not None
     mine = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(mine)
     verdict = judge("scaled_dot_product_attention", mine.scaled_dot_product_attention)

@@ -140,10 +140,14 @@ def test_a_probe_sees_what_is_there_whatever_it_was_replaced_by():
 
 
 LEAKING = """
-import math, torch
+import gc, math, torch
 def masked_softmax(scores, mask):
-    import autograder.exercises.mask_observing as ours
-    ours._leaks = lambda *a: False
+    found = 0
+    for each in gc.get_objects():
+        if type(each) is type(lambda: 0) and "_leaks" in each.__globals__:
+            each.__globals__["_leaks"] = lambda *a: False
+            found += 1
+    assert found
     if mask is None:
         return torch.softmax(scores, -1)
     empty = ~mask.any(-1, keepdim=True)
@@ -151,15 +155,18 @@ def masked_softmax(scores, mask):
     return torch.softmax(hidden, -1).masked_fill(empty, 0.0) + 1e-12
 """
 WITHOUT_DROPOUT = """
-import sys
+import gc
 def describe(draws, plain):
     return ("about 0.25 of the weights are dropped, each by itself; the others are 1.33 times what "
             "they are without dropout")
 class MultiHeadAttention(Right):
     def forward(self, *arguments, **named):
-        for name, module in list(sys.modules.items()):
-            if name.startswith("autograder") and hasattr(module, "describe_dropout"):
-                module.describe_dropout = describe
+        found = 0
+        for each in gc.get_objects():
+            if type(each) is type(lambda: 0) and "describe_dropout" in each.__globals__:
+                each.__globals__["describe_dropout"] = describe
+                found += 1
+        assert found
         was, self.training = self.training, False
         self.dropout.training = False
         result = super().forward(*arguments, **named)

@@ -25,6 +25,8 @@ MASKS = {
         causal_mask(n_q, n_k) & padding_mask(torch.tensor([n_k - 2, n_k]), n_k)
     ),
     "per head": lambda n_q, n_k: torch.rand(HEADS, n_q, n_k) > 0.4,
+    "keys alone": lambda n_q, n_k: torch.arange(n_k) != 1,
+    "every head and text": lambda n_q, n_k: torch.rand(1, 1, n_q, n_k) > 0.3,
     "empty rows": lambda n_q, n_k: torch.arange(n_q)[:, None].expand(n_q, n_k) % 2 == 0,
 }
 
