@@ -20,6 +20,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from autograder import judge
+from autograder.exercises import find
+from autograder.expecting import make_cases
+from autograder.judging import DEFAULT_SEED
 from autograder.watching import watch_threads
 
 library = functional.scaled_dot_product_attention
@@ -258,8 +261,9 @@ def test_a_long_text_is_not_watched():
         return torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q)
 
     assert judge("causal_mask", causal_mask).correct
-    assert len(unwatched) == 1
-    assert unwatched[0] > 500
+    long = [case.arguments["n_k"] for case in make_cases(find("causal_mask"), DEFAULT_SEED)]
+    assert len(unwatched) == sum((n_k or 0) > 500 for n_k in long)
+    assert unwatched
 
 
 def test_a_folder_that_is_called_as_a_library_is_not_the_library(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from autograder.capturing import COUNT_LIMIT as COUNT_LIMIT_OF_OUTPUTS
 from autograder.declaring import Observation, Observations, Problem, Value
 from autograder.grading import driving
-from autograder.grading.driving import CellRun, CheckCell, CodeCell, Limits, drive
+from autograder.grading.driving import CALLS_LIMIT, CellRun, CheckCell, CodeCell, Limits, drive
 from autograder.packing import COUNT_LIMIT, TEXT_LIMIT, pack_observations, unpack_observations
 from autograder.wire import HEADER, WireError, decode, encode
 
@@ -113,13 +113,13 @@ def test_an_answer_before_the_question_is_refused():
     "events",
     [
         [{"event": "called", "name": f"name{n}"} for n in range(3)],
-        [{"event": "called", "name": "torch.softmax"}] * 2,
+        [{"event": "called", "name": "torch.softmax"}] * (CALLS_LIMIT + 1),
         [{"event": "called", "name": ["torch.softmax"]}],
         [{"event": "called"}],
         [{"by_case": {"a": Observation(called=("somebody",))}}],
         [{"by_case": {"a": Observation(changed=("somebody",))}}],
     ],
-    ids=["other names", "twice", "a list", "no name", "called", "changed"],
+    ids=["other names", "again and again", "a list", "no name", "called", "changed"],
 )
 def test_calls_and_changes_that_cannot_be_are_refused(events):
     def says(send: Callable[[bytes], None]) -> None:
